@@ -34,6 +34,10 @@ DAYS = [
     (LOS_ANGELES, "2025-11-02"),  # of 25
     ("America/Havana", "2026-03-08"),  # a day that begins at 01:00
     ("America/Havana", "2025-11-02"),  # whose midnight comes twice
+    ("Pacific/Apia", "2011-12-29"),  # a day behind which one is left out
+    ("Pacific/Apia", "2011-12-31"),
+    ("Pacific/Kiritimati", "1995-01-01"),
+    ("Pacific/Kwajalein", "1969-09-30"),  # one of 47 hours
 ]
 LEAST = timedelta(microseconds=1)
 
@@ -101,6 +105,37 @@ def test_memories_saved_between_two_dates_are_those_of_the_callers_days(
     deleted = _asked(door, "core.delete", {"older_than": day}, zone)["deleted"]
     assert len(deleted) == 1
     assert _asked(door, "records.memory_delete", {"older_than": bounds["created_before"]}, zone)["deleted_count"] == 2
+
+
+@pytest.mark.parametrize(
+    ("zone", "day"),
+    [("Pacific/Apia", "2011-12-30"), ("Pacific/Kwajalein", "1993-08-21"), ("Pacific/Kiritimati", "1994-12-31")],
+)
+def test_on_a_day_that_a_zone_leaves_out_is_only_what_happened_on_that_date_elsewhere(
+    door: Door, clock: SettableClock, zone: str, day: str
+) -> None:
+    left_out = date.fromisoformat(day)
+    before, after = str(left_out - timedelta(days=1)), str(left_out + timedelta(days=1))
+    skipped = start_of(left_out, ZoneInfo(zone))
+    moments = {"last": skipped - LEAST, "first": skipped}
+    for name, at in {"before": before, "on it": day, "after": after, **moments}.items():
+        _asked(door, "core.save", {"content": f"swam: {name}", "occurred_at": str(at)}, zone)
+    for name, shown in (("last", before), ("first", after)):
+        assert day_in(moments[name], ZoneInfo(zone)) == date.fromisoformat(shown)
+    for since, until, wanted in (
+        (before, day, {"before", "last"}),
+        (day, after, {"on it"}),
+        (after, str(left_out + timedelta(days=2)), {"after", "first"}),
+    ):
+        for names in (("occurred_after", "occurred_before"), ("happened_after", "happened_before")):
+            order = {"order": "happened"} if "happened_after" in names else {}
+            listed = _asked(door, "core.list", {**dict(zip(names, (since, until), strict=True)), **order}, zone)
+            assert {each["content"] for each in listed["memories"]} == {f"swam: {name}" for name in wanted}
+    clock.jump(microseconds=(skipped + timedelta(hours=12) - clock.now()) // LEAST)
+    for question, best in ((f"What did I do on {day}?", "on it"), ("What did I do today?", None)):
+        hits = _asked(door, "core.search", {"query": question}, zone)["results"]
+        assert hits[0]["content"] in ({f"swam: {best}"} if best else {"swam: after", "swam: first"})
+        assert "swam" in _asked(door, "agent.recall", {"query": question}, zone)
 
 
 def test_a_day_without_a_time_begins_at_the_callers_midnight_for_bounds_with_a_time(door: Door) -> None:

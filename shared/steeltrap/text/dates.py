@@ -76,6 +76,12 @@ def first_day(at: datetime, zone: tzinfo | None) -> date:
         return day
 
 
+def bound(at: When, zone: tzinfo | None) -> tuple[datetime, date]:
+    """A bound for what happened at a moment, and for what happened on a day without a time. A day is its own bound,
+    also where the zone leaves it out. Raises OverflowError outside years 1 to 9999."""
+    return (at, first_day(at, zone)) if isinstance(at, datetime) else (start_of(at, zone), at)
+
+
 def day_in(at: When, zone: tzinfo | None) -> date:
     """The day in a zone; a day without a time is the same in all of them."""
     return in_zone(at, zone).date() if isinstance(at, datetime) else at

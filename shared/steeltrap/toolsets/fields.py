@@ -60,6 +60,17 @@ When = Annotated[
 ]
 """The same, but a date alone is a day without a time, in every time zone; answers show it as it was given."""
 
+
+def _bound(value: Any, call: ValidationInfo) -> Happened:
+    _time(value, call)  # refuses a day that begins outside the years that there are
+    return _when(value)
+
+
+Bound = Annotated[
+    Happened, BeforeValidator(_bound), WithJsonSchema({"type": "string", "format": "date-time"}, mode="validation")
+]
+"""A time, or a day that is still known as one: what has no time is compared with the day, whatever its zone."""
+
 Content = Annotated[
     str, Field(min_length=1, max_length=MAX_CONTENT_BYTES, description="The text to remember, in plain language.")
 ]

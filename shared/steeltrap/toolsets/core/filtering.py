@@ -4,10 +4,10 @@ from pydantic import Field
 
 from ...engine.call import Call
 from ...model import ContentType, Filter, Tier
-from ...text.dates import first_day
+from ...text.dates import bound
 from ...text.limits import check_conditions, check_scope
 from ...tools import Input
-from ..fields import ImportId, Label, Metadata, OuterId, Scope, Tags, Time
+from ..fields import Bound, ImportId, Label, Metadata, OuterId, Scope, Tags, Time
 
 
 class FilterInput(Input):
@@ -28,8 +28,8 @@ class FilterInput(Input):
     )
     created_after: Time | None = Field(None, description="Only memories saved at or after this time.")
     created_before: Time | None = Field(None, description="Only memories saved before this time.")
-    occurred_after: Time | None = Field(None, description="Only memories of events at or after this time.")
-    occurred_before: Time | None = Field(None, description="Only memories of events before this time.")
+    occurred_after: Bound | None = Field(None, description="Only memories of events at or after this time.")
+    occurred_before: Bound | None = Field(None, description="Only memories of events before this time.")
     metadata: Metadata | None = Field(
         None, description="Only memories with these metadata keys and plain values; at most 64."
     )
@@ -45,8 +45,9 @@ class FilterInput(Input):
         values["metadata"] = self.metadata or {}
         values["agent_id"] = self.written_by
         values["conversation_id"] = self.of_conversation
-        for bound, at in (("first_day", self.occurred_after), ("end_day", self.occurred_before)):
-            values[bound] = None if at is None else first_day(at, call.zone)
+        for name, day in (("occurred_after", "first_day"), ("occurred_before", "end_day")):
+            if values[name] is not None:
+                values[name], values[day] = bound(values[name], call.zone)
         if values.get("include_superseded") is None:
             values["include_superseded"] = past
         return Filter(

@@ -11,10 +11,10 @@ from ...engine.scoring import Decay
 from ...errors import InvalidInput
 from ...model import Happened, JsonObject
 from ...ranking.fading import Grade
-from ...text.dates import first_day
+from ...text.dates import bound
 from ...text.limits import MAX_CONTEXT_CHARACTERS, MAX_VERSION
 from ...tools import Answer, Input
-from ..fields import MemoryId, Time, Unit
+from ..fields import Bound, MemoryId, Time, Unit
 from . import CORE
 from .filtering import FilterInput
 from .views import MemoryView, memory_view
@@ -37,8 +37,8 @@ class ListInput(FilterInput):
     order: Literal["saved", "happened"] = Field(
         "saved", description="`saved`: newest first. `happened`: latest event first; without a time, when it was saved."
     )
-    happened_after: Time | None = Field(None, description="With `happened`: only what happened at or after this time.")
-    happened_before: Time | None = Field(None, description="With `happened`: only what happened before this time.")
+    happened_after: Bound | None = Field(None, description="With `happened`: only what happened at or after this time.")
+    happened_before: Bound | None = Field(None, description="With `happened`: only what happened before this time.")
     limit: int = Field(50, ge=1, le=1000, description="Maximum number to return.")
     offset: int = Field(0, ge=0, le=10**9, description="Number to skip.")
     deleted: bool = Field(
@@ -49,8 +49,10 @@ class ListInput(FilterInput):
         """The bounds by when it happened, None for another order. Raises InvalidInput."""
         after, before = self.happened_after, self.happened_before
         if self.order == "happened":
-            first, end = (None if at is None else first_day(at, call.zone) for at in (after, before))
-            return Happened(after=after, before=before, first_day=first, end_day=end)
+            (first, first_day), (end, end_day) = (
+                (None, None) if at is None else bound(at, call.zone) for at in (after, before)
+            )
+            return Happened(after=first, before=end, first_day=first_day, end_day=end_day)
         if after is not None or before is not None:
             raise InvalidInput('`happened_after` and `happened_before` go with `order` "happened".')
         return None
