@@ -170,9 +170,43 @@ def test_a_misspelt_word_is_corrected_by_the_users_own_words(ana: Ask, query: st
     assert f'\nSearched for "{word}" instead of ' in ana("agent.recall", query=query)
 
 
-@pytest.mark.parametrize("query", ["What is the wifi password?", "¿Dónde está la cama?"])
-def test_a_word_of_english_or_a_query_in_another_language_is_not_corrected(ana: Ask, query: str) -> None:
-    saved(ana, "My wife is called Joana.", "We came home late.", *FACTS)
+@pytest.mark.parametrize(
+    ("query", "meant", "word"),
+    [
+        ("teléfono del fontanreo", "El fontanero se llama Julián Prado.", "fontanero"),
+        ("Wann kommt der Schornsteinfger?", "Der Schornsteinfeger kommt im März.", "Schornsteinfeger"),
+        ("Quand vient le plombeir ?", "Le plombier vient le mardi.", "plombier"),
+        ("Wanneer komt de loodgeiter?", "De loodgieter komt op dinsdag.", "loodgieter"),
+        ("Kiedy przychodzi hydrulik?", "Hydraulik przychodzi we wtorek.", "hydraulik"),
+        ("Когда приходит сантехнк?", "Сантехник приходит во вторник.", "сантехник"),
+    ],
+)
+def test_so_is_one_of_another_language_whose_words_the_embedder_knows(
+    ana: Ask, query: str, meant: str, word: str
+) -> None:
+    saved(ana, meant, *FACTS)
+    found = ana("core.search", query=query)
+    assert found["results"][0]["content"] == meant
+    assert f'Searched for "{word}" instead of ' in found["outcome"]["message"]
+
+
+@pytest.mark.parametrize(
+    ("query", "other_form"),
+    [
+        ("Kdy má kočka očkování?", "Kočku očkujeme v srpnu."),
+        ("Missä autot katsastetaan?", "Auto katsastetaan Turussa."),
+    ],
+)
+def test_no_word_is_taken_for_misspelt_in_a_language_of_which_few_words_are_known(
+    ana: Ask, query: str, other_form: str
+) -> None:
+    saved(ana, other_form, *FACTS)
+    assert "Searched for" not in ana("core.search", query=query)["outcome"]["message"]
+
+
+@pytest.mark.parametrize("query", ["What is the wifi password?", "¿Dónde está la cama?", "¿Dónde está la cuna?"])
+def test_a_word_that_its_language_has_is_not_corrected(ana: Ask, query: str) -> None:
+    saved(ana, "My wife is called Joana.", "We came home late.", "La luna llena es el lunes.", *FACTS)
     assert "Searched for" not in ana("core.search", query=query)["outcome"]["message"]
 
 

@@ -148,6 +148,12 @@ class Languages:
                 known[word] = parts
         return known
 
+    def have(self, word: str) -> bool:
+        """Whether one of the languages with a word's script has the lower-case word."""
+        script = next((language for language, runs in _SCRIPTS if runs.fullmatch(word)), None)
+        languages = sorted(CYRILLIC) if script in CYRILLIC else LATIN if script is None else (script,)
+        return any(self.known([word], language) for language in languages)
+
     def sum_of(self, places: Iterable[int], language: str) -> "NDArray[np.float32]":
         """The sum of the rows at these places, each counted once."""
         import numpy as np

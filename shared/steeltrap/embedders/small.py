@@ -65,6 +65,10 @@ class SmallEmbedder:
         """Whether static-256's part of the vector is another one than by this version of the analysis."""
         return self._words.has_changed(text, since)
 
+    def knows(self, word: str) -> bool:
+        """Whether a language of static-256 has a word. Raises Unavailable when its files can't be read."""
+        return self._words.knows(word)
+
     def load(self) -> None:
         """Load the models now and not at the first text. Raises Unavailable."""
         self.embed(["load"], purpose="query", timeout=_LOAD_SECONDS)

@@ -263,6 +263,10 @@ class StaticEmbedder:
         """Whether version 2 of the analysis gave the text another vector: that of a language which it brought."""
         return since < 2 and self._loaded().is_in_language(text)
 
+    def knows(self, word: str) -> bool:
+        """Whether English or one of the other languages has a word. Raises Unavailable when a file can't be read."""
+        return self._loaded().knows(word)
+
     def gloss(self, text: str) -> str:
         """A Spanish or German text with the nearest English word in place of each word, for models that know English
         only; any other text as it is. Raises Unavailable when the model's files can't be read.
@@ -330,6 +334,15 @@ class _Model:
         if not is_japanese and next(self._languages.of_scripts(lowered), None) is not None:
             return True
         return self._language(_words(_BEYOND_LATIN.sub(" ", lowered))) is not None
+
+    def knows(self, word: str) -> bool:
+        """Whether a word is one of English as a whole, of the lexicon, or of another language."""
+        lowered = _lowered(word)
+        pieces = self._tokenized(lowered)
+        if (len(pieces) == 1 and pieces[0] != _UNKNOWN) or self._lexicon.place(lowered) != ABSENT:
+            return True
+        with readable():
+            return self._languages.have(lowered) or bool(self._lexicon.compound(lowered))
 
     def _is_japanese(self, text: str, places: Sequence[int]) -> bool:
         return any(place != ABSENT for place in places) and self._lexicon.knows_japanese(text, places)

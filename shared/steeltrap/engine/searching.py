@@ -24,6 +24,7 @@ from ..model import (
     to_micros,
 )
 from ..model.frozen import frozen
+from ..ports import KnowsWords
 from ..ranking import choosing
 from ..ranking.budget import fit
 from ..ranking.choosing import said_once, without_repeats
@@ -32,7 +33,7 @@ from ..text.date_questions import Asked, asked
 from ..text.dates import around, in_zone, minute_text
 from ..text.matching import sees
 from ..text.vectors import has_direction
-from ..text.words import query_tokens, searchable_text, tokens
+from ..text.words import query_tokens, runs, searchable_text, tokens
 from .call import Call
 
 if TYPE_CHECKING:
@@ -218,12 +219,13 @@ def _corrected(call: Call, query: Query, text: str, matches: Matches) -> dict[st
     from ..text.spelling import best_correction, corrections, misspelt
 
     corrected: dict[str, str] = {}
-    for word in misspelt(text, frequencies):
+    knows = call.embedder.knows if isinstance(call.embedder, KnowsWords) else None
+    for word in misspelt(text, frequencies, knows):
         near = corrections(word)
         counted = call.space.search(replace(query, tokens=tuple(near), embedding=None, per_leg=1, during=()))
         better = best_correction(word, near, counted.candidates.frequencies)
         if better is not None:
-            written = [each for each in _WORD.findall(text) if each.lower() == word]
+            written = [each for each in _WORD.findall(text) if runs(each) == [word]]
             corrected |= {each: better.capitalize() if each[0].isupper() else better for each in written}
     return corrected
 

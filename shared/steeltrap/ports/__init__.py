@@ -6,7 +6,7 @@ memories, from which no other user's can be reached.
 """
 
 from .changes import Change, Close, Create, Entry, Guard, Replace
-from .embedder import Calibrating, Embedder, Levels, Revised, Scale, SharedLevels
+from .embedder import Calibrating, Embedder, KnowsWords, Levels, Revised, Scale, SharedLevels
 from .index import Document, Index, Indexed, IndexedCandidate, IndexedNeighbour, IndexedSurroundings, Tombstone
 from .logs import BaseName, Log, Logs
 from .services import Amount, Background, Caches, Clock, Counters, Deadline, ExportFiles, FileStore, Loads
@@ -56,6 +56,7 @@ __all__ = [
     "IndexedCandidate",
     "IndexedNeighbour",
     "IndexedSurroundings",
+    "KnowsWords",
     "LatestWrites",
     "Levels",
     "LinkedTo",

@@ -51,6 +51,15 @@ class Revised(Protocol):
         ...
 
 
+@runtime_checkable
+class KnowsWords(Protocol):
+    """An embedder with lists of its languages' words."""
+
+    def knows(self, word: str) -> bool:
+        """Whether one of its languages has a word, or a form of it. Raises Unavailable."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Levels:
     """The measurements of a model: the size of its vectors and its `Scale`."""

@@ -2,15 +2,17 @@
 English words, which is read once.
 
 A misspelt word is corrected by the user's own words alone, never by a dictionary: only what is stored can be found. A
-dictionary says what not to correct: "wifi" is a word, so it doesn't mean "wife". Only queries with an English word such
-as "what" or "my" are corrected, since the list has only English words.
+dictionary says what not to correct: "wifi" is a word, so it doesn't mean "wife". A query with a word such as "what" or
+"my" is English, and the list of English words is its dictionary. Any other needs one that knows most of its words:
+in a language that no dictionary has, every form of a word would look misspelt.
 
 `english_words.bin` has the first bytes of the hashes of 47,000 stems, sorted. The words are those of symspellpy's
 frequency dictionary (MIT; made from SCOWL and Google Books Ngram, CC BY 3.0) and of BERT's vocabulary (Apache-2.0).
 """
 
+import re
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from hashlib import blake2b
 from pathlib import Path
@@ -20,6 +22,9 @@ from .words import runs, tokens
 
 _KEY_BYTES: Final = 5
 _SHORTEST: Final = 4
+_SHORTEST_ELSEWHERE: Final = 5
+"""Letters of the shortest word that is corrected in another language than English: short ones are often forms of
+others."""
 _SHORTEST_STEM: Final = 2
 _LONGEST: Final = 20
 _ENGLISH_ONLY: Final = frozenset(
@@ -29,19 +34,51 @@ _ENGLISH_ONLY: Final = frozenset(
 """Words of many questions in English, and of few in another language."""
 _MOST_WORDS: Final = 2
 """Misspelt words of one query that are corrected."""
-_LETTERS: Final = "abcdefghijklmnopqrstuvwxyz"
+_MOSTLY: Final = 2 / 3
+"""The share of the other words of a query that its dictionary has at least."""
+_SHORTEST_TELLING: Final = 3
+"""Letters of the shortest word that tells whether a dictionary is that of a query."""
+_ALPHABETS: Final = (
+    "abcdefghijklmnopqrstuvwxyz",
+    "абвгґдеєжзиійклмнопрстуфхцчшщъыьэюя",
+    "ابتثجحخدذرزسشصضطظعغفقكلمنهويةءأإؤئى",
+)
+"""Folded letters of each script whose words are corrected."""
+_WORD: Final = re.compile(r"\w+")
 _PATH: Final = Path(__file__).with_name("english_words.bin")
 
 
-def misspelt(query: str, frequencies: Mapping[str, int]) -> list[str]:
-    """The words of an English query that no memory has and English hasn't either, at most two. `frequencies` says how
-    many memories have each token of the query."""
+def misspelt(query: str, frequencies: Mapping[str, int], knows: Callable[[str], bool] | None = None) -> list[str]:
+    """The words of a query that no memory has and its language hasn't either, at most two. `frequencies` says how many
+    memories have each token of the query; `knows` is a dictionary of lower-case words of languages beside English."""
     missing = {token for token, count in frequencies.items() if not count}
     starts = {token[:_SHORTEST_STEM] for token in missing}
-    words = list(dict.fromkeys(word for word in runs(query) if word.isascii() and word.isalpha()))
-    long = (word for word in words if _SHORTEST <= len(word) <= _LONGEST and word[:_SHORTEST_STEM] in starts)
-    wrong = [word for word in long if _token(word) in missing and not is_english(word)]
-    return wrong if len(wrong) <= _MOST_WORDS and not _ENGLISH_ONLY.isdisjoint(words) else []
+    written = {word[0]: lowered for lowered in _words(query) if len(word := runs(lowered)) == 1}
+    is_in_english = not _ENGLISH_ONLY.isdisjoint(written)
+    if not is_in_english and knows is None:
+        return []
+    shortest = _SHORTEST if is_in_english else _SHORTEST_ELSEWHERE
+    long = (word for word in written if shortest <= len(word) <= _LONGEST and word[:_SHORTEST_STEM] in starts)
+    strange = (word for word in long if _alphabet(word) and not is_english(word) and _token(word) in missing)
+    if is_in_english or knows is None:
+        wrong = [word for word in strange if word.isascii()]
+        return wrong if len(wrong) <= _MOST_WORDS else []
+    wrong = [word for word in strange if not knows(written[word])]
+    others = [lowered for word, lowered in written.items() if word not in wrong and len(word) >= _SHORTEST_TELLING]
+    return wrong if len(wrong) <= _MOST_WORDS and wrong and _are_mostly_known(others, knows) else []
+
+
+def _are_mostly_known(words: Sequence[str], knows: Callable[[str], bool]) -> bool:
+    return bool(words) and sum(map(knows, words)) >= _MOSTLY * len(words)
+
+
+def _words(text: str) -> list[str]:
+    return [word.lower() for word in _WORD.findall(text) if word.isalpha()]
+
+
+def _alphabet(word: str) -> str:
+    """The alphabet that a folded word is written in; "" for one that isn't corrected."""
+    return next((letters for letters in _ALPHABETS if set(word).issubset(letters)), "")
 
 
 def corrections(word: str) -> dict[str, str]:
@@ -89,11 +126,12 @@ def _token(word: str) -> str:
 
 def _one_edit(word: str) -> Iterator[str]:
     """Damerau (1964) found one of these four in eight of ten misspelt words."""
+    letters = _alphabet(word)
     parts = [(word[:at], word[at:]) for at in range(len(word) + 1)]
     for head, tail in parts:
         if len(tail) > 1:
             yield head + tail[1] + tail[0] + tail[2:]
         if tail:
             yield head + tail[1:]
-            yield from (head + letter + tail[1:] for letter in _LETTERS)
-        yield from (head + letter + tail for letter in _LETTERS)
+            yield from (head + letter + tail[1:] for letter in letters)
+        yield from (head + letter + tail for letter in letters)
