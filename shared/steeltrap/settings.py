@@ -1,9 +1,12 @@
-"""Every setting, read once from the environment. Invalid values and misspelt names are rejected by name."""
+"""Every setting, read once: from options, the environment, and the data folder's own file, in this order.
+
+Invalid values and misspelt names are rejected by name."""
 
 import logging
 import os
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import timedelta, tzinfo
 from difflib import get_close_matches
 from functools import cache
@@ -12,6 +15,7 @@ from typing import Annotated, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
+from . import settings_file
 from .errors import InvalidInput
 from .ranking.weights import WEIGHTS
 from .text.dates import zone_of
@@ -40,7 +44,7 @@ _LIKENESS: Final = 0.82
 
 
 class Settings(BaseModel):
-    """How steeltrap runs. The environment names each field in capitals behind `STEELTRAP_`."""
+    """How steeltrap runs. The environment names each field in capitals after `STEELTRAP_`, the file in lower case."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -307,21 +311,91 @@ class Settings(BaseModel):
         return timedelta(days=self.retention_days)
 
 
-def read_settings(environment: Mapping[str, str] | None = None, **overrides: object) -> Settings:
-    """The settings of an environment, `overrides` (None is left out) on top. Raises InvalidInput.
+Source = Literal["option", "environment", "file", "typed"]
 
-    A variable whose name is nearly a setting's is an error. Other unknown `STEELTRAP_*` names are one warning.
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """A value that somebody gave, and where."""
+
+    value: object
+    source: Source
+
+
+@dataclass(frozen=True, slots=True)
+class Gathered:
+    """What was given, by the name of the setting, and what is to be said of the rest."""
+
+    given: Mapping[str, Given]
+    remarks: tuple[str, ...] = ()
+
+    @property
+    def folder(self) -> Path:
+        """The data folder, which may have a file of settings."""
+        return Path(str(self.given["data"].value)) if "data" in self.given else Path.home() / ".steeltrap"
+
+
+def read_settings(environment: Mapping[str, str] | None = None, **overrides: object) -> Settings:
+    """The settings of this process: `overrides` (None is left out), its environment, and the file of the data folder.
+
+    An environment that is given stands alone, without a file. A name that is nearly a setting's is an error. Other
+    unknown names are one warning. Raises InvalidInput.
     """
+    return settings_of(gather(environment, **overrides))
+
+
+def gather(environment: Mapping[str, str] | None = None, **overrides: object) -> Gathered:
+    """What `read_settings` makes settings of. Raises InvalidInput."""
     source = os.environ if environment is None else environment
-    unknown = _unknown(source)
-    values: dict[str, object] = {
-        name: source[PREFIX + name.upper()] for name in Settings.model_fields if source.get(PREFIX + name.upper())
-    }
-    values.update({name: value for name, value in overrides.items() if value is not None})
-    settings = _validated(values)
-    if unknown and settings.log != "error":
-        _warn(unknown)
+    unknown = ", ".join(PREFIX + name for name in _unknown(source))
+    remarks = [f"These environment variables are not settings and are ignored: {unknown}."] if unknown else []
+    given = {name: Given(value, "option") for name, value in overrides.items() if value is not None}
+    for name in Settings.model_fields:
+        if value := source.get(PREFIX + name.upper()):
+            given.setdefault(name, Given(value, "environment"))
+    if environment is None:
+        folder = Gathered(given).folder
+        for name, text in settings_file.read(folder).items():
+            if _is_setting(name, path := settings_file.path_in(folder)):
+                given.setdefault(name, Given(text, "file"))
+            else:
+                remarks.append(f"{show(name)} in {path} is not a setting of this version and is ignored.")
+    return Gathered(given, tuple(remarks))
+
+
+def settings_of(gathered: Gathered) -> Settings:
+    """The settings of what was given. Raises InvalidInput, which names the variable, or the file and the name in it."""
+    try:
+        settings = Settings.model_validate({name: each.value for name, each in gathered.given.items()})
+    except ValidationError as error:
+        raise InvalidInput(_refusal(error, gathered)) from None
+    if settings.log != "error":
+        for remark in gathered.remarks:
+            _warn(remark)
     return settings
+
+
+def checked_value(name: str, value: str) -> str | int | float | bool:
+    """A setting's value as its file has it. Raises InvalidInput."""
+    settings = settings_of(Gathered({name: Given(value, "typed")}))
+    return settings.model_dump(mode="json", include={name})[name]  # type: ignore[no-any-return]
+
+
+def setting_named(typed: str) -> str:
+    """The setting that somebody means by `cache_mb`, `cache-mb` or STEELTRAP_CACHE_MB. Raises InvalidInput."""
+    name = typed.strip().lower().replace("-", "_").removeprefix(PREFIX.lower())
+    if name not in Settings.model_fields:
+        near = get_close_matches(name, Settings.model_fields, 1)
+        said = f"did you mean `{near[0]}`?" if near else "`steeltrap config` lists them."
+        raise InvalidInput(f"{show(typed)} is not a setting; {said}")
+    if name == "data":
+        raise InvalidInput(_NO_DATA)
+    return name
+
+
+_NO_DATA: Final = (
+    "`data` can't be set in a file that is in that folder: set STEELTRAP_DATA, or pass --data, to use another folder."
+)
 
 
 def _unknown(source: Mapping[str, str]) -> tuple[str, ...]:
@@ -336,23 +410,35 @@ def _unknown(source: Mapping[str, str]) -> tuple[str, ...]:
     return unknown
 
 
+def _is_setting(name: str, path: Path) -> bool:
+    """Whether a name in a file is a setting; another one may be a newer steeltrap's. Raises InvalidInput for one that
+    is nearly a setting, and for the data folder."""
+    if name == "data":
+        raise InvalidInput(f"{path}: {_NO_DATA}")
+    if name in Settings.model_fields:
+        return True
+    near = get_close_matches(name.lower().removeprefix(PREFIX.lower()), Settings.model_fields, 1, _LIKENESS)
+    if near:
+        raise InvalidInput(f"{show(name)} in {path} is not a setting; did you mean `{near[0]}`?")
+    return False
+
+
 @cache
-def _warn(unknown: tuple[str, ...]) -> None:
+def _warn(remark: str) -> None:
     """Once per process: a function reads its settings more than once."""
-    names = ", ".join(PREFIX + name for name in unknown)
-    _log.warning("These environment variables are not settings and are ignored: %s.", names)
+    _log.warning("%s", remark)
 
 
-def _validated(values: dict[str, object]) -> Settings:
-    try:
-        return Settings.model_validate(values)
-    except ValidationError as error:
-        first = error.errors()[0]
-        field = str(first["loc"][0])
-        if first["type"] == "value_error":
-            raise InvalidInput(f"{PREFIX}{field.upper()}: {first['ctx']['error']}") from None
-        schema = plain_schema(Settings.model_json_schema())["properties"].get(field)
-        if schema is None:
-            raise InvalidInput(f"{PREFIX}{field.upper()} is not a setting.") from None
-        said = f"must be {describe(schema)}; got {show(first['input'])}."
-        raise InvalidInput(f"{PREFIX}{field.upper()} {said}") from None
+def _refusal(error: ValidationError, gathered: Gathered) -> str:
+    first = error.errors()[0]
+    field = str(first["loc"][0])
+    name = PREFIX + field.upper()
+    source = gathered.given[field].source if field in gathered.given else "environment"
+    if source in ("file", "typed"):
+        name = f"`{field}`" + (f" in {settings_file.path_in(gathered.folder)}" if source == "file" else "")
+    if first["type"] == "value_error":
+        return f"{name}: {first['ctx']['error']}"
+    schema = plain_schema(Settings.model_json_schema())["properties"].get(field)
+    if schema is None:
+        return f"{name} is not a setting."
+    return f"{name} must be {describe(schema)}; got {show(first['input'])}."

@@ -460,3 +460,14 @@ def test_a_disk_that_fails_under_one_file_leaves_out_that_file(run, data, target
     assert made.exit_code == 1
     assert "check the disk" in made.stderr
     assert file_of(target, "bob").exists()
+
+
+def test_settings_travel_with_a_backup_and_restore_names_them(run, tmp_path):
+    run("remember", "tea")
+    run("config", "set", "embedder_key", "hush")
+    assert run("backup", tmp_path / "backup").exit_code == 0
+    restored = run("restore", tmp_path / "backup", data=tmp_path / "new")
+    assert restored.exit_code == 0, restored.stderr
+    assert "Settings that came with it and hold from now on: embedder_key." in restored.stdout
+    assert "hush" not in restored.stdout
+    assert (tmp_path / "new" / "steeltrap.toml").stat().st_mode & 0o777 == 0o600

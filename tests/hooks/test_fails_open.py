@@ -47,6 +47,23 @@ def test_off_means_off(computer: Computer, shop: Path) -> None:
     assert not computer.data.exists()
 
 
+def test_off_in_the_folders_settings_means_off_unless_the_environment_says_on(computer: Computer, shop: Path) -> None:
+    computer.data.mkdir(parents=True)
+    (computer.data / "steeltrap.toml").write_text('hooks = "off"\n')
+    recording("codex").play(computer, "said", shop)
+    assert [path.name for path in computer.data.iterdir()] == ["steeltrap.toml"]
+    computer.environment["STEELTRAP_HOOKS"] = "on"
+    recording("codex").play(computer, "said", shop)
+    assert (computer.data / "users").exists()
+
+
+def test_a_file_of_settings_with_a_mistake_is_a_line_in_the_log(computer: Computer, shop: Path) -> None:
+    computer.data.mkdir(parents=True)
+    (computer.data / "steeltrap.toml").write_text("hooks = ")
+    assert computer.hook("stop", PROMPT | {"hook_event_name": "Stop"}) == ""
+    assert "steeltrap.toml is not valid TOML" in computer.log[0]
+
+
 def test_a_transcript_that_is_missing_is_a_line_in_the_log(computer: Computer) -> None:
     assert computer.hook("stop", PROMPT | {"hook_event_name": "Stop"}) == ""
     [line] = computer.log

@@ -1,6 +1,8 @@
 """Settings: read once from an environment, refused by name."""
 
 import logging
+import os
+from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 
@@ -161,3 +163,80 @@ def test_no_warning_for_variables_of_tests_empty_ones_or_a_log_of_errors_only(
 ) -> None:
     read_settings(environment)
     assert not caplog.records
+
+
+@pytest.fixture
+def in_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str | bytes], Settings]:
+    """The settings of a data folder whose file has this text."""
+    for name in [name for name in os.environ if name.startswith("STEELTRAP_")]:
+        monkeypatch.delenv(name)
+
+    def read(text: str | bytes, **overrides: object) -> Settings:
+        (tmp_path / "steeltrap.toml").write_bytes(text if isinstance(text, bytes) else text.encode())
+        return read_settings(data=tmp_path, **overrides)
+
+    return read
+
+
+def test_the_environment_goes_before_the_file_and_options_before_both(
+    in_file: Callable[..., Settings], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = 'user = "ana"\ncache_mb = 64 # enough\nconsole = false\nretention_days = 1.5\nagent = "coder"\n'
+    monkeypatch.setenv("STEELTRAP_CACHE_MB", "32")
+    settings = in_file(text, agent="other")
+    assert (settings.user, settings.cache_mb, settings.console, settings.agent) == ("ana", 32, False, "other")
+    assert settings.retention == timedelta(days=1.5)
+
+
+def test_the_file_is_found_in_the_folder_that_the_environment_names(
+    in_file: Callable[..., Settings], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    in_file('user = "ana"')
+    monkeypatch.setenv("STEELTRAP_DATA", str(tmp_path))
+    assert read_settings().user == "ana"
+    assert read_settings({"STEELTRAP_DATA": str(tmp_path)}).user == "local"
+
+
+@pytest.mark.parametrize("text", ["", "\n", b"\xef\xbb\xbfcache_mb = 256\r\n", "# only a comment"])
+def test_an_empty_file_one_of_comments_and_one_of_an_editor_are_fine(
+    in_file: Callable[..., Settings], text: str | bytes
+) -> None:
+    assert in_file(text).cache_mb == 256
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("cahe_mb = 3", r"'cahe_mb' in .*steeltrap.toml is not a setting; did you mean `cache_mb`\?"),
+        ("STEELTRAP_CACHE_MB = 3", r"did you mean `cache_mb`\?"),
+        ('cache_mb = "lots"', r"`cache_mb` in .*steeltrap.toml must be an integer of at least 1; got 'lots'"),
+        ("cache_mb = true", r"`cache_mb` in .* must be an integer"),
+        ("cache_mb = [1]", r"`cache_mb` in .* must be text, a number, true or false"),
+        ("[cache_mb]\nx = 1", r"`cache_mb` in .* must be text"),
+        ('data = "/elsewhere"', r"`data` can't be set in a file that is in that folder"),
+        ("\n\ncache_mb = lots", r"not valid TOML: correct it \(.*line 3"),
+        ("a = " + "[" * 100_000, r"not valid TOML"),
+        (b"user = '\xff'", r"is not UTF-8 text"),
+        (b"#" * (1 << 20), r"can't be read \(File too large\)"),
+    ],
+)
+def test_a_mistake_in_the_file_is_one_sentence_that_names_it(
+    in_file: Callable[..., Settings], text: str | bytes, said: str
+) -> None:
+    with pytest.raises(InvalidInput, match=said):
+        in_file(text)
+
+
+def test_a_pipe_in_place_of_the_file_is_refused_at_once(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "steeltrap.toml")
+    with pytest.raises(InvalidInput, match=r"can't be read \(not a regular file\)"):
+        read_settings(data=tmp_path)
+
+
+def test_a_setting_of_a_newer_version_is_ignored_with_one_warning(
+    in_file: Callable[..., Settings], caplog: pytest.LogCaptureFixture
+) -> None:
+    assert in_file('hue = "red"\nuser = "ana"').user == in_file('hue = "red"\nuser = "ana"').user == "ana"
+    [record] = caplog.records
+    assert "'hue' in " in record.getMessage()
+    assert "is not a setting of this version and is ignored" in record.getMessage()

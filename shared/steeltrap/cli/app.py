@@ -85,10 +85,11 @@ for command in (
     *(memories.remember, memories.revise, memories.recall, memories.history, memories.undo, memories.forget),
     *(memories.list_, memories.get, memories.delete, memories.trash, memories.stats),
     *(transfer.import_, transfer.export, transfer.imports),
-    *(upkeep.reembed, upkeep.sweep, upkeep.users, upkeep.forget_user, upkeep.doctor, configuration.config),
+    *(upkeep.reembed, upkeep.sweep, upkeep.users, upkeep.forget_user, upkeep.doctor),
     *(upkeep.backup, upkeep.restore, upkeep.setup, upkeep.index, upkeep.reindex, upkeep.verify),
 ):
     app.command(command.__name__.rstrip("_").replace("_", "-"))(command)
+configuration.register_config(app)
 configuration.register_keys(app)
 configuration.register_embedder(app)
 serving.register_bench(app)

@@ -1,6 +1,8 @@
 """config, keys and embedder: the settings that hold, the API keys that a server admits, a model's folder."""
 
+import os
 import re
+import sys
 import time
 from pathlib import Path
 from statistics import median
@@ -27,23 +29,40 @@ _CREDENTIALS: Final = re.compile(r"://[^/?#]*@")
 _QUERY: Final = re.compile(r"[?#].*")
 
 
+def register_config(app: typer.Typer) -> None:
+    settings = typer.Typer(help=_CONFIG, rich_markup_mode=None)
+    settings.callback(invoke_without_command=True)(config)
+    settings.command("set")(set_setting)
+    settings.command("unset")(unset_setting)
+    app.add_typer(settings, name="config")
+
+
+_CONFIG: Final = "Show the settings and where each comes from; `config set NAME VALUE` changes one."
+
+
 def config(
-    data: terminal.Data = None, user: terminal.User = None, agent: terminal.Agent = None, as_json: terminal.Json = False
+    context: typer.Context,
+    data: terminal.Data = None,
+    user: terminal.User = None,
+    agent: terminal.Agent = None,
+    as_json: terminal.Json = False,
 ) -> None:
-    """Print every setting that holds, and whether it is a default or comes from the environment or an option.
+    """Show the settings and where each comes from; `config set NAME VALUE` changes one.
 
-    Secrets are masked. Set a variable of this name to change a setting.
+    A value comes from an option, else from the environment, else from steeltrap.toml in the data folder, else it is
+    the default. Secrets are masked.
     """
-    from ..settings import PREFIX, read_settings
+    if context.invoked_subcommand is not None:
+        context.obj = data
+        return
+    from ..settings import PREFIX, gather, settings_of
 
-    settings = read_settings(data=data and data.expanduser(), user=user, agent=agent)
-    given = {"data": data, "user": user, "agent": agent}
+    gathered = gather(data=data and data.expanduser(), user=user, agent=agent)
+    settings = settings_of(gathered)
     rows = []
     for name in type(settings).model_fields:
-        source = "default"
-        if name in settings.model_fields_set:
-            source = "environment" if given.get(name) is None else "option"
-        rows.append({"name": PREFIX + name.upper(), "value": _shown(settings, name), "source": source})
+        source = gathered.given[name].source if name in gathered.given else "default"
+        rows.append({"name": PREFIX + name.upper(), "value": shown(settings, name), "source": source})
     if as_json:
         write_json(rows)
         return
@@ -54,7 +73,73 @@ def config(
         say((line, "" if row["source"] == "default" else "bold"))
 
 
-def _shown(settings: "Settings", name: str) -> Any:
+def set_setting(
+    context: typer.Context,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The setting, such as cache_mb.")],
+    value: Annotated[str, typer.Argument(metavar="VALUE", help="Its value; `-` reads it from stdin.")],
+    data: terminal.Data = None,
+) -> None:
+    """Keep a setting in steeltrap.toml of the data folder.
+
+    It then holds for every program that opens the folder: commands, servers, hooks and clients. Environment variables
+    and options go first. Only its owner can read the file.
+    """
+    from ..settings import checked_value, setting_named
+
+    name = setting_named(name)
+    value = sys.stdin.read().rstrip("\r\n") if value == "-" else value
+    if not value:
+        raise InvalidInput(f"Give a value for `{name}`; `steeltrap config unset {name}` takes it back to the default.")
+    checked = checked_value(name, value)
+    settings = _kept(data or context.obj, {name: checked})
+    say(f"{name} = {_masked(settings, name, checked)}")
+    _say_afterwards(name)
+
+
+def unset_setting(
+    context: typer.Context,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The setting, such as cache_mb.")],
+    data: terminal.Data = None,
+) -> None:
+    """Take a setting out of steeltrap.toml, so that its default holds again."""
+    from ..settings import setting_named
+
+    name = setting_named(name)
+    settings = _kept(data or context.obj, {name: None})
+    say(f"{name} has its default again: {shown(settings, name)}".rstrip(": "))
+    _say_afterwards(name)
+
+
+def _kept(data: Path | None, values: "dict[str, str | int | float | bool | None]") -> "Settings":
+    """Keep these values in the folder's file; the default settings. Raises InvalidInput, and changes nothing then."""
+    from .. import settings_file
+    from ..settings import Settings, gather
+
+    # A file with another mistake can be mended by hand only, so it is refused before it is written again.
+    folder = gather(data=data and data.expanduser()).folder
+    text = settings_file.text_in(folder)
+    new = settings_file.changed(text, values)
+    if new != (text or ""):
+        settings_file.write(folder, new)
+    return Settings.model_validate({})
+
+
+def _masked(settings: "Settings", name: str, value: str | int | float | bool) -> Any:
+    masked = shown(settings.model_copy(update={name: value}), name)
+    return str(masked).lower() if isinstance(masked, bool) else masked
+
+
+def _say_afterwards(name: str) -> None:
+    from ..settings import PREFIX
+
+    if os.environ.get(PREFIX + name.upper()):
+        say(f"{PREFIX}{name.upper()} is set in the environment and goes first.", error=True)
+    if name.startswith("embedder"):
+        say("If memories are stored already, run `steeltrap reembed`.", error=True)
+    say("A running server takes it at its next start.", error=True)
+
+
+def shown(settings: "Settings", name: str) -> Any:
     """A setting's value, without what only its reader may know."""
     value = settings.model_dump(mode="json", include={name})[name]
     if not isinstance(value, str):

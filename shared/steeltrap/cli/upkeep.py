@@ -265,6 +265,7 @@ def restore(
     Every file is compared with its checksum, and every user's file is looked into, before anything changes. Stop the
     server first. To restore a deleted memory, use `undo`.
     """
+    from .. import settings_file
     from ..runtime import local as runtime
     from ..servers.hooks.server_file import NAME as SERVER_FILE
     from ..settings import read_settings
@@ -287,6 +288,9 @@ def restore(
     say(f"Restored {_users(made.users)} ({_megabytes(made.size)}) of {made.began_at[:19]}Z to {settings.data}.")
     if done.kept is not None:
         say(f"The folder that was there before is kept: {done.kept}.")
+    if names := settings_file.read(settings.data):
+        # They may send texts to another machine, and a backup may be somebody else's.
+        say(f"Settings that came with it and hold from now on: {', '.join(names)}. See `steeltrap config`.")
     return None
 
 

@@ -20,6 +20,7 @@ from .server_file import Answer, GaveUp, NoServer, ask
 
 FOLDER = "hooks"
 NAME = "hooks.log"
+SETTINGS_FILE = "steeltrap.toml"
 _MAX_LOG_BYTES = 256 * 1024
 """Bytes of the log, and of the one before it."""
 _MAX_LINE = 500
@@ -66,10 +67,20 @@ def run(event: str, *, client: str | None = None, data: str | None = None) -> No
     folder = data or os.environ.get("STEELTRAP_DATA") or os.path.join(os.path.expanduser("~"), ".steeltrap")
     if os.environ.get("STEELTRAP_HOOKS", "").lower() != "off":
         try:
-            _run_child(event, client, folder)
+            if not _is_off(folder):
+                _run_child(event, client, folder)
         except BaseException as error:
             log(folder, event, f"{type(error).__name__}: {error}")
     os._exit(0)  # without the interpreter's clean-up, which takes time and could print
+
+
+def _is_off(folder: str) -> bool:
+    """Whether the data folder's settings switch hooks off; the environment goes first."""
+    if os.environ.get("STEELTRAP_HOOKS") or not os.path.exists(os.path.join(folder, SETTINGS_FILE)):
+        return False  # most folders have no such file, and every prompt waits for this
+    from ... import settings_file
+
+    return settings_file.read(folder).get("hooks", "").lower() == "off"
 
 
 def _run_child(event: str, client: str | None, folder: str) -> None:

@@ -1,0 +1,86 @@
+"""steeltrap.toml: the settings that stay with a data folder, whichever program opens it.
+
+A file of `name = value` lines. Values are read as the environment would have them, so that both are checked by the same
+rules (`settings`). Comments, order and form of the file are kept when a value is written. Needs the standard library
+alone to read: hooks do.
+"""
+
+import os
+import tempfile
+from datetime import date, time
+from pathlib import Path
+from typing import Any, Final
+
+from .errors import InvalidInput
+from .regular_files import read_regular
+
+NAME: Final = "steeltrap.toml"
+_MAX_BYTES: Final = 256 * 1024
+
+
+def path_in(folder: str | Path) -> Path:
+    """Where the settings of a data folder are."""
+    return Path(folder) / NAME
+
+
+def read(folder: str | Path) -> dict[str, str]:
+    """The values by name, as text; empty without a file. Raises InvalidInput for a file that can't be read."""
+    text = text_in(folder)
+    if text is None:
+        return {}
+    import tomllib
+
+    path = path_in(folder)
+    try:
+        values = tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise InvalidInput(f"{path} is not valid TOML: correct it ({error}), or remove it.") from None
+    return {name: _text(path, name, value) for name, value in values.items()}
+
+
+def text_in(folder: str | Path) -> str | None:
+    """The file as it is, None without one. Raises InvalidInput for one that can't be read."""
+    path = path_in(folder)
+    try:
+        return read_regular(path, _MAX_BYTES).decode("utf-8-sig")
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise InvalidInput(f"{path} can't be read ({error.strerror}): correct that, or remove it.") from None
+    except UnicodeDecodeError:
+        raise InvalidInput(f"{path} is not UTF-8 text: save it as UTF-8, or remove it.") from None
+
+
+def _text(path: Path, name: str, value: Any) -> str:
+    if isinstance(value, (dict, list, date, time)):
+        raise InvalidInput(f"`{name}` in {path} must be text, a number, true or false.")
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def changed(text: str | None, values: dict[str, str | int | float | bool | None]) -> str:
+    """The file's text with these values; None takes a value out. The text was read by `text_in`."""
+    import tomlkit
+
+    document = tomlkit.parse(text or "")
+    for name, value in values.items():
+        if value is not None:
+            document[name] = value
+        elif name in document:
+            del document[name]
+    return tomlkit.dumps(document)
+
+
+def write(folder: Path, text: str) -> None:
+    """Write the file at once, so that only its owner can read it. Raises OSError."""
+    path = Path(os.path.realpath(path_in(folder)))
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")  # its mode is 0600
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(text.encode())
+            file.flush()
+            os.fsync(file.fileno())
+        Path(name).replace(path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
