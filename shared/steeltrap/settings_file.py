@@ -35,7 +35,15 @@ def read(folder: str | Path) -> dict[str, str]:
         values = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise InvalidInput(f"{path} is not valid TOML: correct it ({error}), or remove it.") from None
-    return {name: _text(path, name, value) for name, value in values.items()}
+    for name, value in values.items():
+        if isinstance(value, (dict, list, date, time)):
+            raise InvalidInput(f"`{name}` in {path} must be text, a number, true or false.")
+    return {name: as_text(value) for name, value in values.items()}
+
+
+def as_text(value: Any) -> str:
+    """A value as the environment has it."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def text_in(folder: str | Path) -> str | None:
@@ -49,12 +57,6 @@ def text_in(folder: str | Path) -> str | None:
         raise InvalidInput(f"{path} can't be read ({error.strerror}): correct that, or remove it.") from None
     except UnicodeDecodeError:
         raise InvalidInput(f"{path} is not UTF-8 text: save it as UTF-8, or remove it.") from None
-
-
-def _text(path: Path, name: str, value: Any) -> str:
-    if isinstance(value, (dict, list, date, time)):
-        raise InvalidInput(f"`{name}` in {path} must be text, a number, true or false.")
-    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def changed(text: str | None, values: dict[str, str | int | float | bool | None]) -> str:

@@ -4,6 +4,7 @@ back."""
 import json
 import os
 import shlex
+import sys
 import tomllib
 
 import pytest
@@ -14,6 +15,7 @@ from steeltrap.errors import Unavailable
 from steeltrap.servers.hooks.command import EVENTS
 
 COMMAND = "/opt/my tools/steeltrap"
+SERVER_FAULT = installing.server_fault
 WITH_HOOKS = ("claude-code", "codex", "cursor")
 SERVERS = {
     "claude-code": (".claude.json", "mcpServers"),
@@ -56,6 +58,7 @@ def home(tmp_path, monkeypatch):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HOME", str(folder))
     monkeypatch.setattr(installing, "_command", lambda: [COMMAND])
+    monkeypatch.setattr(installing, "server_fault", lambda command: None)
     monkeypatch.setattr("sys.platform", "linux")
     return folder
 
@@ -166,9 +169,7 @@ def test_nothing_is_written_without_a_yes(run, home, client):
 
 
 @pytest.mark.parametrize("client", CLIENTS)
-@pytest.mark.parametrize(
-    "text", ["{", '{"mcpServers": 1, "servers": 1}\nmcp_servers = 1', "// a comment\n{}", "[1]\nx", "\xff"]
-)
+@pytest.mark.parametrize("text", ["{", '{"mcpServers": 1, "servers": 1}\nmcp_servers = 1', "[1]\nx", "\xff"])
 def test_a_file_that_is_not_understood_is_left_alone(run, home, client, text):
     filled(home, client)
     (home / SERVERS[client][0]).write_bytes(text.encode("latin-1"))
@@ -383,3 +384,104 @@ def test_the_command_is_found_without_a_path(monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(Unavailable, match="not installed"):
         installing._command()
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_the_folder_that_the_environment_names_is_the_clients_too(run, home, client, data):
+    assert run("install", client, "--yes").exit_code == 0  # `run` sets STEELTRAP_DATA
+    path, section = SERVERS[client]
+    args = read(home / path)[section]["steeltrap"]["args"]
+    assert args[:3] == ["mcp", "--data", str(data)]
+    if client in HOOKS:
+        assert f"--data {data}" in (home / HOOKS[client]).read_text()
+
+
+def test_settings_of_the_environment_are_kept_for_the_client_and_no_secret_is_shown(run, home, data, monkeypatch):
+    monkeypatch.setenv("STEELTRAP_CACHE_MB", "64")
+    monkeypatch.setenv("STEELTRAP_USER", "local")  # the default
+    monkeypatch.setenv("STEELTRAP_EMBEDDER_KEY", "hush-hush")
+    shown = run("install", "codex", "--dry-run")
+    assert "+cache_mb = 64" in shown.stdout
+    assert "+embedder_key = ********" in shown.stdout
+    assert "hush" not in shown.stdout + shown.stderr
+    assert not data.exists()
+    assert run("install", "codex", "--yes").exit_code == 0
+    assert read(data / "steeltrap.toml") == {"cache_mb": 64, "embedder_key": "hush-hush"}
+    assert "Nothing to change" in run("install", "codex").stdout
+    monkeypatch.setenv("STEELTRAP_CACHE_MB", "256")  # the default, but not what the file says
+    assert run("install", "codex", "--yes").exit_code == 0
+    assert read(data / "steeltrap.toml")["cache_mb"] == 256
+    assert run("install", "codex", "--undo", "--yes").exit_code == 0
+    assert contents(home) == {}
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_it_says_what_will_be_stored_where_and_how_to_stop_it_before_it_asks(run, home, client, data, monkeypatch):
+    said = run("install", client, input="n\n").stdout.partition("---")[0]
+    assert ("prompts and the agent's answers are stored" in said) == (client in WITH_HOOKS)
+    assert ("`steeltrap config set hooks off`" in said) == (client in WITH_HOOKS)
+    assert f"Memories are in {data}, on this machine." in said
+    assert "become placeholders" in said
+    assert f"`steeltrap install {client} --undo`" in said
+    assert "not stored by themselves" in run("install", client, "--no-hooks", "--dry-run").stdout or client not in HOOKS
+    monkeypatch.setenv("STEELTRAP_SECRETS", "off")
+    assert "are stored too" in run("install", client, "--dry-run").stdout
+
+
+def test_the_change_of_a_long_file_is_shown_short_and_all_of_it_if_asked(run, home):
+    (home / ".claude.json").write_text(json.dumps({"history": [f"line {n}" for n in range(500)]}))
+    short, whole = (run("install", "claude-code", "--dry-run", *more).stdout for more in ([], ["--verbose"]))
+    assert len(short.splitlines()) < 70
+    assert "more lines; --verbose shows all" in short
+    assert len(whole.splitlines()) > 500
+    assert "more lines" not in whole
+
+
+COMMENTED = """// mine
+{
+  "theme": "dark", /* "mcpServers": {} */
+  "url": "https://example.org//x", // no comment before
+  "servers": {"other": {"command": "x",}},
+}
+"""
+
+
+@pytest.mark.parametrize("client", [client for client in CLIENTS if client != "codex"])
+def test_a_file_with_comments_is_kept_and_the_lines_to_paste_are_printed(run, home, client):
+    path, section = SERVERS[client]
+    file = home / path
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(COMMENTED)
+    refused = run("install", client, "--yes", "--no-hooks")
+    assert refused.exit_code == 2
+    assert "has comments, which would be lost. Nothing was changed." in refused.stderr
+    pasted = json.loads(refused.stderr[refused.stderr.index("{") :])
+    assert file.read_text() == COMMENTED
+    assert "Nothing to change" in run("install", client, "--undo", "--yes").stdout
+    entry = json.dumps(pasted[section]["steeltrap"])
+    file.write_text(f'{{// mine\n"{section}": {{"steeltrap": {entry}}}}}')
+    assert "Nothing to change" in run("install", client, "--no-hooks").stdout
+    undo = run("install", client, "--undo", "--yes")
+    assert (undo.exit_code, f"Take `{section}.steeltrap` out of it by hand" in undo.stderr) == (2, True)
+
+
+def test_what_is_written_is_started_once_and_a_server_that_does_not_start_is_said(run, home, data, monkeypatch):
+    monkeypatch.setattr(installing, "server_fault", SERVER_FAULT)
+    failed = run("install", "gemini", "--yes")
+    assert failed.exit_code == 1
+    assert "It is written, but the server does not start: /opt/my tools/steeltrap: No such file" in failed.stderr
+    program = [sys.executable, "-c", "import sys; sys.exit('the sky is grey')"]
+    assert SERVER_FAULT(program) == "the sky is grey"
+
+
+@pytest.mark.slow
+def test_the_entry_that_is_written_answers_with_the_settings_of_the_folder_alone(run, home, monkeypatch):
+    monkeypatch.setattr(installing, "server_fault", SERVER_FAULT)
+    command = os.path.join(os.path.dirname(sys.executable), "steeltrap")
+    monkeypatch.setattr(installing, "_command", lambda: [command])
+    monkeypatch.setenv("STEELTRAP_CACHE_MB", "64")
+    installed = run("install", "gemini", "--yes")
+    assert (installed.exit_code, "Started it once: it answers." in installed.stdout) == (0, True), installed.stderr
+    (home / "data").mkdir()
+    (home / "data/steeltrap.toml").write_text("cahe_mb = 1")
+    assert "did you mean `cache_mb`" in SERVER_FAULT([command, "mcp", "--data", str(home / "data")])

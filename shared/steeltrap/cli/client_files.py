@@ -1,6 +1,7 @@
 """The files in which MCP clients keep their servers and hooks: what they say with steeltrap's entries, and without.
 
-A JSON file keeps everything else as it was; a TOML file also its comments, order and form. Changes are planned for all
+A JSON file keeps everything else as it was; a TOML file also its comments, order and form. A JSON file with comments is
+read and never written: the user gets the lines to paste. Changes are planned for all
 files before one is written, and each is written whole. Not here: which entries a client gets, and the question to the
 user (`installing`).
 """
@@ -47,7 +48,7 @@ def added_to_json(text: str, part: Part) -> str:
             entries = _entries(events, event, part)
             if hook not in entries:
                 events[event] = [*without_own_hooks(entries), hook]
-    return _written(text, part, root)
+    return _written(text, part, root, f"Add this to it by hand, and run the command again:\n{_lines_of(part)}")
 
 
 def removed_from_json(text: str, part: Part, before: str | None) -> str:
@@ -66,7 +67,17 @@ def removed_from_json(text: str, part: Part, before: str | None) -> str:
             events[event] = without_own_hooks(_entries(events, event, part))
             _prune(events, event, old.get("hooks", {}))
         _prune(root, "hooks", old)
-    return _written(text, part, root)
+    named = f"`{'.'.join(part.server[0])}`" if part.server else "the hooks that start `steeltrap hook`"
+    return _written(text, part, root, f"Take {named} out of it by hand.")
+
+
+def _lines_of(part: Part) -> str:
+    """The part as the lines of a JSON file."""
+    lines: dict[str, Any] = {"hooks": {event: [hook] for event, hook in part.hooks.items()}} if part.hooks else {}
+    if part.server is not None:
+        (section, name), entry = part.server
+        lines[section] = {name: entry}
+    return json.dumps(lines, ensure_ascii=False, indent=2)
 
 
 def _before(before: str | None, part: Part) -> dict[str, Any]:
@@ -85,18 +96,30 @@ def _read_json(text: str, part: Part) -> dict[str, Any]:
     if not text.strip("\ufeff \t\r\n"):
         return {}
     try:
-        root = json.loads(
-            text.removeprefix("\ufeff"), object_pairs_hook=_once, parse_float=_exact, parse_constant=_exact
-        )
+        root = _parsed(without_comments(text) if _has_comments(text) else text)
     except (ValueError, RecursionError) as error:
         where = f" (line {error.lineno})" if isinstance(error, json.JSONDecodeError) else ""
-        commented = " A comment or a trailing comma is no JSON." if re.search(r"//|/\*|,\s*[}\]]", text) else ""
-        raise InvalidInput(
-            f"{part.path} is no valid JSON{where}: correct it first.{commented} Nothing was changed."
-        ) from None
+        raise InvalidInput(f"{part.path} is no valid JSON{where}: correct it first. Nothing was changed.") from None
     if not isinstance(root, dict):
         raise InvalidInput(f"{part.path} is no JSON object: correct it first. Nothing was changed.")
     return root
+
+
+def _parsed(text: str) -> Any:
+    return json.loads(text.removeprefix("\ufeff"), object_pairs_hook=_once, parse_float=_exact, parse_constant=_exact)
+
+
+_TOKEN: Final = re.compile(r'"(?:[^"\\]|\\.)*+"|//[^\n]*+|/\*.*?\*/|,(?=(?:\s|//[^\n]*+|/\*.*?\*/)*+[}\]])', re.DOTALL)
+"""A string, a comment, or a comma before the end of a list or an object."""
+
+
+def _has_comments(text: str) -> bool:
+    return any(not token[0].startswith('"') for token in _TOKEN.finditer(text))
+
+
+def without_comments(text: str) -> str:
+    """JSON with comments and trailing commas as plain JSON, line by line."""
+    return _TOKEN.sub(lambda token: token[0] if token[0].startswith('"') else re.sub(r"[^\n]", " ", token[0]), text)
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -126,10 +149,13 @@ def _entries(events: dict[str, Any], event: str, part: Part) -> list[Any]:
     return entries
 
 
-def _written(text: str, part: Part, root: dict[str, Any]) -> str:
-    """The text of an object in the file's own indentation; the text itself where it says the same already."""
+def _written(text: str, part: Part, root: dict[str, Any], by_hand: str) -> str:
+    """The text of an object in the file's own indentation; the text itself where it says the same already. Raises
+    InvalidInput for a file with comments, which would be lost, and says what to do `by_hand`."""
     if text and root == _read_json(text, part):
         return text
+    if _has_comments(text):
+        raise InvalidInput(f"{part.path} has comments, which would be lost. Nothing was changed. {by_hand}")
     indent = re.search(r"\n([ \t]+)\S", text)
     try:
         made = json.dumps(root, ensure_ascii=False, indent=indent[1] if indent else 2) + "\n"
@@ -231,6 +257,8 @@ def _in_another_form(part: Part) -> InvalidInput:
     )
 
 
+_LINES: Final = 24
+_WIDTH: Final = 160
 _BACKUP: Final = ".before-steeltrap"
 _MAX_BYTES: Final = 64 * 1024 * 1024
 """Claude Code also keeps a history in its file."""
@@ -248,10 +276,15 @@ class Change:
     backup: Path | None = None
     done_with: Path | None = None
 
-    def diff(self) -> str:
-        """The change as a unified diff."""
+    def diff(self, *, whole: bool = False) -> str:
+        """The change as a unified diff; if not the `whole`, its first lines without what stays around them."""
         old, new = ((text or "").splitlines() for text in (self.old, self.new))
-        return "\n".join(unified_diff(old, new, str(self.path), str(self.path), lineterm=""))
+        lines = list(unified_diff(old, new, str(self.path), str(self.path), lineterm="", n=3 if whole else 0))
+        if not whole:
+            lines = [line[:_WIDTH] for line in lines if line[1:].strip(" \t{}[],") and not line.startswith("@@ ")]
+        shown = lines if whole else lines[:_LINES]
+        left = len(lines) - len(shown)
+        return "\n".join([*shown, *([f"... and {left:,} more lines; --verbose shows all."] if left else [])])
 
 
 def to_install(parts: Sequence[Part]) -> list[Change]:

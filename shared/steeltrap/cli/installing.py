@@ -5,6 +5,7 @@ cursor.com/docs/context/mcp and /docs/hooks. Gemini CLI: docs/tools/mcp-server.m
 code.visualstudio.com/docs/copilot/reference/mcp-configuration.
 """
 
+import json
 import os
 import re
 import shlex
@@ -15,13 +16,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
+from .. import settings_file
 from ..errors import Unavailable
 from . import terminal
-from .terminal import confirm, say
+from .terminal import Exit, complain, confirm, say
+
+if TYPE_CHECKING:
+    from ..settings import Gathered, Settings
 
 Keys = tuple[str, ...]
 NAME: Final = "steeltrap"
@@ -174,34 +179,135 @@ def install(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the change and write nothing.")] = False,
     hooks: Annotated[bool, typer.Option("--hooks/--no-hooks", help="Also the hooks, where the client has any.")] = True,
     yes: Annotated[bool, typer.Option("--yes", help="Don't ask.")] = False,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", help="Show the whole change, with the lines around it.")
+    ] = False,
     data: terminal.Data = None,
 ) -> None:
     """Connect a client: its MCP server, and hooks for Claude Code, Codex and Cursor.
 
-    Shows the change to the client's own settings and asks before it writes. The file as it was is kept beside it, with
-    the ending .before-steeltrap.
+    Says what will be stored, shows the change to the client's own settings, and asks before it writes. Settings that
+    your environment has are kept in the data folder, so that the client has them too. The file as it was is kept beside
+    it, with the ending .before-steeltrap.
     """
+    from ..settings import gather, settings_of
     from . import client_files
 
-    machine = Machine(Path.home(), os.environ)
-    folder = None if data is None else Path(os.path.abspath(data.expanduser()))
-    parts = parts_of(client, _command(), machine, data=folder, hooks=hooks or undo)
+    gathered = gather(data=data and data.expanduser())
+    settings = settings_of(gathered)
+    folder = Path(os.path.abspath(settings.data)) if "data" in gathered.given else None
+    command = _command()
+    parts = parts_of(client, command, Machine(Path.home(), os.environ), data=folder, hooks=hooks or undo)
     planned = client_files.to_undo(parts) if undo else client_files.to_install(parts)
-    if not planned:
+    carried = {} if undo else _to_carry(gathered, settings)
+    if not planned and not carried:
         say(f"Nothing to change: {client} has {'nothing' if undo else 'everything'} of steeltrap.")
         return
+    if not undo:
+        say(introduction(client, settings, hooks=any(part.hooks for part in parts)))
     for change in planned:
-        say(change.diff())
+        say(change.diff(whole=verbose))
+    if carried:
+        _show_carried(carried, settings)
     if dry_run:
         return
     if not yes:
         confirm("Write it?", otherwise="Nothing was changed")
     client_files.write(planned)
+    if carried:
+        settings_file.write(settings.data, settings_file.changed(settings_file.text_in(settings.data), carried))
     for change in planned:
         kept = f" {change.backup} has it as it was." if change.backup else ""
         say(f"{'Removed' if change.new is None else 'Written'}: {change.path}.{kept}")
-    if not undo:
-        say(f"{_AFTERWARDS[client]} `steeltrap install {client} --undo` takes it back.")
+    if undo:
+        say("The memories that are stored stay.")
+        return
+    _try_server(parts)
+    say(f"{_AFTERWARDS[client]} `steeltrap install {client} --undo` takes it back.")
+
+
+def introduction(client: str, settings: "Settings", *, hooks: bool) -> str:
+    """One paragraph before the question: what will be stored where, and how to stop it."""
+    secrets = {
+        "refuse": "Text with keys, tokens or passwords in it is not stored.",
+        "off": "Keys, tokens and passwords in them are stored too, because STEELTRAP_SECRETS is off.",
+    }.get(settings.secrets or "", "Keys, tokens, passwords and card numbers in them become placeholders.")
+    what = (
+        "your prompts and the agent's answers are stored, and what fits is added to later prompts"
+        if hooks
+        else "the agent can store and search memories; prompts and answers are not stored by themselves"
+    )
+    where = f"in {settings.data}, on this machine" if settings.store == "sqlite" else "in your AWS account"
+    off = " `steeltrap config set hooks off` stops storing;" if hooks else ""
+    return (
+        f"With this, {what}. Memories are {where}. {secrets}{off} "
+        f"`steeltrap install {client} --undo` disconnects it; `steeltrap list` and `steeltrap delete` show and delete "
+        "what is stored."
+    )
+
+
+def _to_carry(gathered: "Gathered", settings: "Settings") -> dict[str, Any]:
+    """The settings of the environment alone, which a client would not have, as their file is to have them."""
+    kept, values = settings_file.read(settings.data), settings.model_dump(mode="json")
+    defaults = type(settings).model_validate({}).model_dump(mode="json")
+    return {
+        name: values[name]
+        for name, given in gathered.given.items()
+        if given.source == "environment"
+        and name != "data"
+        and (name in kept or values[name] != defaults[name])
+        and kept.get(name) != settings_file.as_text(values[name])
+    }
+
+
+def _show_carried(carried: Mapping[str, Any], settings: "Settings") -> None:
+    from .configuration import shown
+
+    say(f"From your environment, kept in {settings_file.path_in(settings.data)} for every program that opens it:")
+    for name in carried:
+        say(f"+{name} = {shown(settings, name)}")
+
+
+_TRIAL_SECONDS: Final = 30
+
+
+def _try_server(parts: Sequence[Part]) -> None:
+    """Start the client's new entry once, as the client will; leaves the command where it doesn't answer."""
+    for part in parts:
+        if part.server is not None:
+            fault = server_fault([part.server[1]["command"], *part.server[1]["args"]])
+            if fault is not None:
+                complain(f"It is written, but the server does not start: {fault} Run `steeltrap doctor`.")
+                raise typer.Exit(Exit.OTHER)
+            say("Started it once: it answers.")
+
+
+def server_fault(command: Sequence[str]) -> str | None:
+    """Why the MCP server that a command starts doesn't answer, in a sentence; None where it does."""
+    from ..settings import PREFIX
+
+    hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "install", "version": "1"}}
+    environment = {
+        name: value for name, value in os.environ.items() if not name.startswith(PREFIX)
+    }  # as clients have it
+    question = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello}
+    try:
+        done = subprocess.run(
+            command,
+            input=json.dumps(question).encode() + b"\n",
+            capture_output=True,
+            timeout=_TRIAL_SECONDS,
+            check=False,
+            env=environment,
+        )
+    except OSError as error:
+        return f"{command[0]}: {error.strerror}."
+    except subprocess.TimeoutExpired:
+        return f"it did not answer within {_TRIAL_SECONDS} s."
+    if b'"serverInfo"' in done.stdout:
+        return None
+    said = done.stderr.decode(errors="replace").strip().splitlines()
+    return said[-1] if said else f"it ended with {done.returncode} and said nothing."
 
 
 def _command() -> list[str]:
