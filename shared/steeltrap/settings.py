@@ -179,9 +179,9 @@ class Settings(BaseModel):
     )
     embedder: Literal["static-256", "small", "onnx", "endpoint", "bedrock"] = Field(
         "static-256",
-        description="What computes the vectors: the model that comes with steeltrap, the more accurate `small` (needs "
-        "`steeltrap[small]`), any `onnx` model in a folder (needs `steeltrap[onnx]`), an OpenAI-compatible "
-        "`endpoint`, or `bedrock`, which finds its region and credentials as every AWS client does.",
+        description="What computes the vectors: the model that comes with steeltrap, the more accurate `small` "
+        "(`steeltrap embedder small` installs it), any `onnx` model in a folder (needs onnxruntime), an "
+        "OpenAI-compatible `endpoint`, or `bedrock`, which finds its region and credentials as every AWS client does.",
     )
     embedder_model: str = Field(
         "",

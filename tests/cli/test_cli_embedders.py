@@ -1,8 +1,17 @@
-"""embedder add."""
+"""embedder: switching to another model, with what it needs installed, and preparing one in a folder."""
 
+import importlib.metadata
 import json
+import shlex
+import sys
+
+import pytest
 
 from components import small_model
+from embedding import HashedWords
+from steeltrap import installation
+from steeltrap.errors import InvalidInput
+from steeltrap.runtime import local as runtime
 
 
 def test_a_folder_that_was_added_serves_as_the_embedder(run, tmp_path, monkeypatch):
@@ -30,3 +39,133 @@ def test_what_is_wrong_with_a_folder_is_one_sentence(run, tmp_path):
     missing = run("embedder", "add", str(tmp_path))
     assert missing.exit_code == 2
     assert missing.stderr.startswith(f"{tmp_path} has no model.onnx")
+
+
+@pytest.fixture
+def models(monkeypatch):
+    """Quick embedders in place of the two models; `small` is there once it is installed."""
+    monkeypatch.delenv("STEELTRAP_EMBEDDER", raising=False)
+    installed, commands = set(), []
+
+    def open_embedder(settings):
+        if settings.embedder == "static-256":
+            return HashedWords()
+        if not installed:
+            raise InvalidInput("small is not there")
+        embedder = HashedWords(dimension=32)
+        embedder.name = f"small+{HashedWords().name}"
+        return embedder
+
+    def install(command):
+        commands.append(command)
+        installed.add("small")
+        return True
+
+    monkeypatch.setattr(runtime, "open_embedder", open_embedder)
+    monkeypatch.setattr(installation, "lacks_small", lambda: not installed)
+    monkeypatch.setattr(installation, "install_command", lambda extra: ["an installer", extra])
+    monkeypatch.setattr(installation, "run", install)
+    return installed, commands
+
+
+def test_small_is_installed_the_memories_get_its_vectors_and_the_folder_keeps_the_choice(run, data, models):
+    run("remember", "The violin is mended.")
+    switched = run("embedder", "small", "--yes")
+    assert (switched.exit_code, models[1]) == (0, [["an installer", "small"]])
+    assert "1 memories of 1 users have new vectors" in switched.stdout
+    assert (data / "steeltrap.toml").read_text() == 'embedder = "small"\n'
+    assert "violin" in run("recall", "violin").stdout
+    assert run("embedder", "small").exit_code == 0  # nothing is installed twice
+    assert len(models[1]) == 1
+    assert run("embedder", "static-256").exit_code == 0
+    assert (data / "steeltrap.toml").read_text() == 'embedder = "static-256"\n'
+    assert "violin" in run("recall", "violin").stdout
+
+
+def test_nothing_is_installed_or_changed_without_a_yes(run, data, models):
+    for answer in ("n\n", ""):
+        refused = run("embedder", "small", input=answer)
+        assert (refused.exit_code, models[1]) == (1, [])
+        assert "an installer" in refused.stderr
+    assert not data.exists()
+
+
+def test_without_an_installer_or_with_one_that_fails_the_embedder_stays(run, data, models, monkeypatch):
+    monkeypatch.setattr(installation, "run", lambda command: False)
+    failed = run("embedder", "small", "--yes")
+    assert (failed.exit_code, "run: 'an installer' small" in failed.stderr) == (5, True)
+    monkeypatch.setattr(installation, "install_command", lambda extra: None)
+    failed = run("embedder", "small", "--yes")
+    assert (failed.exit_code, "neither pip nor uv" in failed.stderr) == (5, True)
+    assert not data.exists()
+
+
+def test_a_variable_that_chooses_another_embedder_is_to_be_unset_first(run, data, models, monkeypatch):
+    monkeypatch.setenv("STEELTRAP_EMBEDDER", "onnx")
+    refused = run("embedder", "small", "--yes")
+    assert (refused.exit_code, "unset it first" in refused.stderr, models[1]) == (2, True, [])
+
+
+def test_a_folder_is_opened_with_the_model_that_made_its_vectors_where_nobody_chose_one(run, data, models):
+    run("remember", "The violin is mended.")
+    run("embedder", "small", "--yes")
+    (data / "steeltrap.toml").unlink()
+    assert run("remember", "The cello is not.").exit_code == 0
+    assert "violin" in run("recall", "violin").stdout
+    models[0].clear()  # another machine, without the model
+    refused = run("recall", "violin")
+    assert (refused.exit_code, "run `steeltrap embedder small`" in refused.stderr) == (2, True)
+    assert run("reembed").exit_code == 0
+    assert "violin" in run("recall", "violin").stdout
+
+
+@pytest.fixture
+def installed_from(monkeypatch):
+    """steeltrap as pip installed it from a place: its address, or None for an index."""
+
+    def installed_from(url):
+        class Installed:
+            def read_text(self, name):
+                assert name == "direct_url.json"
+                return url and json.dumps({"url": url})
+
+        required = ["numpy>=2", 'onnxruntime>=1.20; extra == "small"', 'steeltrap-small<2,>=1; extra == "small"']
+        required += ['boto3>=1.35; extra == "aws"', "zstd>=1; python_version < '3.14' and extra == 'bucket'"]
+        monkeypatch.setattr(importlib.metadata, "distribution", lambda name: Installed())
+        monkeypatch.setattr(importlib.metadata, "requires", lambda name: required)
+
+    return installed_from
+
+
+@pytest.mark.parametrize(
+    ("url", "extra", "packages"),
+    [
+        (None, "small", "'steeltrap[small]'"),
+        ("https://example.org/steeltrap.whl", "small", "'steeltrap[small]'"),
+        ("file:///CLONE", "small", "'onnxruntime>=1.20' CLONE/models/small"),
+        ("file:///CLONE", "aws", "'boto3>=1.35'"),
+        ("file:///CLONE", "bucket", "'zstd>=1'"),
+        (
+            "file:///CLONE/steeltrap-1-py3-none-any.whl",
+            "small",
+            "--find-links CLONE 'onnxruntime>=1.20' 'steeltrap-small<2,>=1'",
+        ),
+    ],
+)
+def test_what_adds_an_extra_depends_on_where_steeltrap_came_from(installed_from, tmp_path, url, extra, packages):
+    clone = tmp_path / "my clone"
+    clone.mkdir()
+    installed_from(url and url.replace("/CLONE", clone.as_uri().removeprefix("file://")))
+    wanted = packages.replace("CLONE/models/small", shlex.quote(f"{clone}/models/small"))
+    wanted = wanted.replace("CLONE", shlex.quote(str(clone)))
+    assert installation.install_line(extra) == f"{shlex.quote(sys.executable)} -m pip install {wanted}"
+
+
+def test_an_environment_without_pip_is_installed_into_by_uv_and_without_either_by_nothing(installed_from, monkeypatch):
+    installed_from(None)
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    monkeypatch.setattr("shutil.which", lambda name: "/bin/uv")
+    assert installation.install_command("aws") == ["uv", "pip", "install", "--python", sys.executable, "steeltrap[aws]"]
+    monkeypatch.setattr("shutil.which", lambda name: None)
+    assert installation.install_command("aws") is None
+    assert installation.install_line("aws") == "pip install 'steeltrap[aws]'"

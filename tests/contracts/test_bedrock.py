@@ -531,8 +531,7 @@ def test_one_client_is_made_at_the_first_text_and_shared_by_threads(both: tuple[
 def test_a_missing_boto3_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "boto3", None)
     error = failure(BedrockEmbedder(**LEVELS))
-    assert "pip install" in error.message
-    assert "steeltrap[bedrock]" in error.message
+    assert "run `pip install boto3`" in error.message
 
 
 @pytest.mark.parametrize("model", ["text-embedding-3-small", "amazon.titan-embed-text-v1", "cohere.embed-v4:0"])

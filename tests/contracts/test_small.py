@@ -127,5 +127,5 @@ def test_small_is_the_folder_of_its_package_with_static_256(
     given = {"STEELTRAP_EMBEDDER": "small", "STEELTRAP_EMBEDDER_UNRELATED": "0.5"}
     assert open_embedder(read_settings(given)).unrelated == 0.5
     monkeypatch.setitem(sys.modules, "steeltrap_small", None)
-    with pytest.raises(InvalidInput, match=r'pip install "steeltrap\[small\]"'):
+    with pytest.raises(InvalidInput, match=r"run `steeltrap embedder small`"):
         open_embedder(read_settings({"STEELTRAP_EMBEDDER": "small"}))

@@ -9,7 +9,7 @@ from typer.core import TyperGroup
 
 from ..errors import SteeltrapError
 from ..version import VERSION
-from . import catalogue, configuration, installing, memories, serving, transfer, upkeep
+from . import catalogue, configuration, embedding, installing, memories, serving, transfer, upkeep
 from .terminal import EPILOG, Exit, complain, exit_code, say
 
 
@@ -36,7 +36,7 @@ def _explained() -> Iterator[None]:
         package = (error.name or "").partition(".")[0]
         if package in ("", "steeltrap"):
             raise  # ours are always there: this is a fault to be seen
-        complain(f"The package {package} is not installed: run {_installed_by(package)}.")
+        complain(f"The package {package} is not installed: {_installed_by(package)}.")
         raise typer.Exit(Exit.UNAVAILABLE) from None
     except BrokenPipeError:
         raise  # whoever read the output has gone; the group's own main ends quietly
@@ -48,10 +48,12 @@ def _explained() -> Iterator[None]:
 
 
 def _installed_by(package: str) -> str:
+    from ..installation import install_line
+
     if package == "awslambdaric":
-        return "`pip install --group bench` in the project's folder"
-    extra = {"boto3": "[aws]", "botocore": "[aws]", "opensearchpy": "[aws]", "onnxruntime": "[onnx]"}.get(package, "")
-    return f'`pip install "steeltrap{extra}"`'
+        return "run `pip install --group bench` in the project's folder"
+    extra = {"boto3": "aws", "botocore": "aws", "opensearchpy": "aws", "onnxruntime": "onnx", "obstore": "bucket"}
+    return f"run `{install_line(extra[package])}`" if package in extra else "install steeltrap again"
 
 
 app = typer.Typer(
@@ -91,5 +93,5 @@ for command in (
     app.command(command.__name__.rstrip("_").replace("_", "-"))(command)
 configuration.register_config(app)
 configuration.register_keys(app)
-configuration.register_embedder(app)
+embedding.register_embedder(app)
 serving.register_bench(app)

@@ -70,7 +70,7 @@ def _embedder(settings: "Settings") -> "tuple[Embedder | None, Finding]":
     from ..runtime import local as runtime
 
     try:
-        embedder = runtime.open_embedder(settings)
+        embedder = runtime.embedder_of_folder(settings)
         [vector] = embedder.embed(["a sentence to try it with"], purpose="document", timeout=30)
     except SteeltrapError as error:
         mend = "Install or start it, or choose another with STEELTRAP_EMBEDDER."

@@ -241,15 +241,22 @@ def opened(
     agent: str | None = None,
     conversation: str | None = None,
     timezone: str | None = None,
+    embedder: str | None = None,
+    as_set: bool = False,
 ) -> Iterator[CliSession]:
-    """A door over the data folder, closed at the end. Raises SteeltrapError."""
+    """A door over the data folder, closed at the end. Raises SteeltrapError.
+
+    It has this `embedder`, or the one that the settings choose; `as_set` it has the default one where they choose none,
+    whoever made the folder's vectors.
+    """
     from ..model import Caller
     from ..runtime import local as runtime
     from ..settings import read_settings
 
-    settings = read_settings(data=data and data.expanduser(), user=user, agent=agent, timezone=timezone)
+    given = {"user": user, "agent": agent, "timezone": timezone, "embedder": embedder}
+    settings = read_settings(data=data and data.expanduser(), **given)
     log_to_stderr(settings.log, format=settings.log_format)
-    door = runtime.open_door(settings)
+    door = runtime.open_door(settings, embedder=runtime.open_embedder(settings) if as_set else None)
     try:
         yield CliSession(door, Caller(UserRef(settings.user), settings.agent, conversation), settings)
     finally:

@@ -18,7 +18,7 @@ import typer
 
 from ..servers.process.logs import log_to_stderr
 from . import terminal
-from .terminal import CliSession, Exit, complain, confirm_forgetting, on_memory, progress_bar, say, write_json
+from .terminal import CliSession, Exit, complain, confirm_forgetting, on_memory, opened, progress_bar, say, write_json
 
 if TYPE_CHECKING:
     from ..errors import SteeltrapError
@@ -58,13 +58,12 @@ def _yield_to_others() -> None:
         os.setpriority(os.PRIO_PROCESS, get_native_id(), os.getpriority(os.PRIO_PROCESS, 0) + _NICENESS)
 
 
-@on_memory("data")
 def reembed(
-    memory: CliSession,
     all_users: Annotated[
         bool, typer.Option("--all", help="Also re-embed users who already have this embedder's vectors.")
     ] = False,
     as_json: terminal.Json = False,
+    data: terminal.Data = None,
 ) -> None:
     """Re-embed all memories of all users with the current embedder.
 
@@ -72,11 +71,22 @@ def reembed(
     server with the new embedder compares words only, and says so. If the command was interrupted, run it again: it
     continues where it stopped.
     """
+    with opened(data=data, as_set=True) as memory:
+        run = reembed_everyone(memory, again=all_users)
+    said = f"{run.memories:,} memories of {run.users:,} users have new vectors."
+    if run.already:
+        said += f" {run.already:,} users had them already; --all re-embeds them."
+    done = {"users": run.users, "memories": run.memories, "already": run.already, "failed": run.failed}
+    _finish(done, as_json, said)
+
+
+def reembed_everyone(memory: CliSession, *, again: bool = False) -> "Run":
+    """Give all users the vectors of the open embedder, with a progress bar; what was done."""
     run = _run(memory)
     users = run.everyone()
     try:
         with progress_bar("Embedding", len(users)) as advance:
-            run.reembed(users, again=all_users, advance=advance)
+            run.reembed(users, again=again, advance=advance)
     except KeyboardInterrupt:
         ready = run.users + run.already
         complain(
@@ -84,11 +94,7 @@ def reembed(
             "ones. Run the same command again: it continues where it stopped."
         )
         raise
-    said = f"{run.memories:,} memories of {run.users:,} users have new vectors."
-    if run.already:
-        said += f" {run.already:,} users had them already; --all re-embeds them."
-    done = {"users": run.users, "memories": run.memories, "already": run.already, "failed": run.failed}
-    _finish(done, as_json, said)
+    return run
 
 
 @on_memory("data")

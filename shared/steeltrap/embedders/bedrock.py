@@ -51,9 +51,7 @@ NOT_LET_IN: Final = Failure("can't be asked without valid AWS credentials: give 
 CLOCK: Final = Failure("refuses the signature's time: set this machine's clock right", lasting=True)
 NO_REGION: Final = Failure("can't be found without a region that has it: set AWS_DEFAULT_REGION", lasting=True)
 MISCONFIGURED: Final = Failure("can't be reached as AWS is configured on this machine: fix that", lasting=True)
-OUTDATED: Final = Failure(
-    'is unknown to this version of boto3: run `pip install --upgrade "steeltrap[bedrock]"`', lasting=True
-)
+OUTDATED: Final = Failure("is unknown to this version of boto3: run `pip install --upgrade boto3`", lasting=True)
 MISTAKEN: Final = Failure("could not be asked: a fault of steeltrap, please report it", lasting=True, quotes=True)
 
 CODES: Final[Mapping[str, Failure]] = {
@@ -360,7 +358,7 @@ def open_client(connections: int = SLOTS) -> Any:
         from botocore.config import Config
     except ImportError as error:
         raise Unavailable(
-            'boto3 is not installed: run `pip install "steeltrap[bedrock]"`, or choose another STEELTRAP_EMBEDDER.',
+            "boto3 is not installed: run `pip install boto3`, or choose another STEELTRAP_EMBEDDER.",
             retryable=False,
             part="embedder",
         ) from error

@@ -276,7 +276,7 @@ def open_model(folder: Path, described: Description) -> Model:
         from tokenizers import Tokenizer
     except ImportError as error:
         raise Unavailable(
-            'onnxruntime is not installed: run `pip install "steeltrap[onnx]"`, or choose another STEELTRAP_EMBEDDER.',
+            "onnxruntime is not installed: run `pip install onnxruntime`, or choose another STEELTRAP_EMBEDDER.",
             retryable=False,
             part="embedder",
         ) from error

@@ -12,6 +12,7 @@ from ..engine.call import Rules
 from ..engine.quota import Quotas
 from ..errors import InvalidInput
 from ..invoke import Door
+from ..model import UserRef
 from ..ports import Clock, Counters, Embedder, FileStore, Loads, MemoryStore
 from ..ranking.weights import WEIGHTS
 from ..settings import Settings
@@ -38,7 +39,7 @@ def open_door(
     Close its store at the end.
     """
     clock = clock or SystemClock()
-    embedder = embedder or open_embedder(settings)
+    embedder = embedder or embedder_of_folder(settings)
     store = open_store(settings, embedder, clock)
     quotas = Quotas(
         calls_per_minute=settings.calls_per_minute,
@@ -215,6 +216,37 @@ def open_embedder(settings: Settings) -> Embedder:
             return BedrockEmbedder(settings.embedder_model, **tuning)
 
 
+def embedder_of_folder(settings: Settings) -> Embedder:
+    """The embedder that the settings choose; where nobody chose one, the one that made the folder's vectors.
+
+    Raises InvalidInput when that one is not installed.
+    """
+    embedder = open_embedder(settings)
+    if settings.store != "sqlite" or "embedder" in settings.model_fields_set:
+        return embedder
+    recorded = _recorded(settings)
+    if recorded is None or not recorded.endswith(f"+{embedder.name}"):  # `small` is a model beside the default one
+        return embedder
+    try:
+        small = open_embedder(settings.model_copy(update={"embedder": "small"}))
+    except InvalidInput:
+        raise InvalidInput(
+            "These memories were embedded by `small`, whose model is not installed here: run `steeltrap embedder "
+            "small`, or `steeltrap embedder static-256` to go back to the default."
+        ) from None
+    return small if small.name == recorded else embedder
+
+
+def _recorded(settings: Settings) -> str | None:
+    """The name of the embedder that made the vectors of the local user, or of another one, None without any."""
+    from ..stores.sqlite.opening import recorded_embedder
+
+    key = UserRef(settings.user).key
+    own = settings.data / "users" / key[:2] / f"{key}.db"
+    path = own if own.exists() else next(settings.data.glob("users/*/*.db"), None)
+    return None if path is None else recorded_embedder(path)
+
+
 def add_embedder(folder: Path, options: Mapping[str, Any]) -> Embedder:
     """Check and calibrate the model in a folder, so that `onnx` can use it. Raises InvalidInput, Unavailable."""
     from ..embedders import adding
@@ -235,7 +267,7 @@ def _small() -> Path:
         from steeltrap_small import FOLDER
     except ImportError:
         raise InvalidInput(
-            'STEELTRAP_EMBEDDER=small needs its model: run `pip install "steeltrap[small]"`, or choose another.'
+            "STEELTRAP_EMBEDDER=small needs its model: run `steeltrap embedder small`, or choose another."
         ) from None
     return Path(FOLDER)
 

@@ -53,8 +53,7 @@ def _aws(environment: Mapping[str, str]) -> dict[str, Any]:
         if _KEY in environment:
             return {}
         raise Unavailable(
-            "AWS profiles need boto3: run pip install 'steeltrap[aws]', or set AWS_ACCESS_KEY_ID and "
-            "AWS_SECRET_ACCESS_KEY.",
+            "AWS profiles need boto3: run `pip install boto3`, or set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.",
             retryable=False,
             part="store",
         )

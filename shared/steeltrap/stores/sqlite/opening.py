@@ -279,6 +279,20 @@ def inspect(path: Path, *, has_meta: bool = True) -> Inspection:
         return Inspection([str(error)])
 
 
+def recorded_embedder(path: Path) -> str | None:
+    """The name of the embedder that made a file's vectors; None for a file that doesn't say, or can't be read."""
+    try:
+        with _connecting:
+            connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
+        try:
+            found = connection.execute("SELECT value FROM meta WHERE key = 'embedder'").fetchone()
+        finally:
+            connection.close()
+    except apsw.Error:
+        return None
+    return found and str(found[0])
+
+
 def _close(connection: apsw.Connection | None) -> None:
     if connection is not None:
         connection.close()

@@ -1,0 +1,79 @@
+"""Where this steeltrap was installed from, and the one command that adds an optional part to it.
+
+An index has every part. A clone and a folder of wheels have `steeltrap-small` beside them, and take other packages from
+an index. The command names this very Python, so that it works from any shell. Standard library alone.
+"""
+
+import importlib
+import importlib.util
+import json
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from importlib import metadata
+from pathlib import Path
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
+
+SMALL = "steeltrap-small"
+
+
+def lacks_small() -> bool:
+    """Whether one of the packages that the embedder `small` needs is not there."""
+    importlib.invalidate_caches()  # they may have been installed a moment ago
+    return any(importlib.util.find_spec(name) is None for name in ("steeltrap_small", "onnxruntime"))
+
+
+def install_line(extra: str) -> str:
+    """The command, as one types it, that installs an extra such as `small` here."""
+    return shlex.join(install_command(extra) or ["pip", "install", f"steeltrap[{extra}]"])
+
+
+def install_command(extra: str) -> list[str] | None:
+    """The command that installs an extra into this environment, None where there is nothing to install with."""
+    if "archive-v0" in Path(sys.executable).parts:  # made by `uvx`, which makes it anew for other packages
+        return ["uv", "tool", "install", f"steeltrap[{extra}]"]
+    if importlib.util.find_spec("pip") is not None:
+        return [sys.executable, "-m", "pip", "install", *_packages(extra)]
+    if shutil.which("uv") is not None:
+        return ["uv", "pip", "install", "--python", sys.executable, *_packages(extra)]
+    return None
+
+
+def run(command: Sequence[str]) -> bool:
+    """Run an installer; whether it succeeded. What it prints goes to stderr."""
+    return subprocess.run(command, check=False, stdout=sys.stderr).returncode == 0
+
+
+def _packages(extra: str) -> list[str]:
+    source = _source()
+    if source is None:
+        return [f"steeltrap[{extra}]"]
+    # Naming the folder again would replace an editable install.
+    required = _required(extra)
+    if source.is_dir():
+        clone = {SMALL: str(source / "models" / "small")}
+        return [clone.get(_name(each), each) for each in required]
+    return ["--find-links", str(source.parent), *required]
+
+
+def _required(extra: str) -> list[str]:
+    found = [each.partition(";") for each in metadata.requires("steeltrap") or ()]
+    return [required.strip() for required, _, marker in found if re.search(rf"extra == ['\"]{extra}['\"]", marker)]
+
+
+def _name(requirement: str) -> str:
+    return re.split(r"[^\w.-]", requirement, maxsplit=1)[0].replace("_", "-").lower()
+
+
+def _source() -> Path | None:
+    """The folder or the wheel that was installed; None where it came from an index."""
+    try:
+        text = metadata.distribution("steeltrap").read_text("direct_url.json")
+    except metadata.PackageNotFoundError:
+        return None
+    url = urlsplit(json.loads(text or "{}").get("url", ""))
+    return Path(url2pathname(url.path)) if url.scheme == "file" else None
