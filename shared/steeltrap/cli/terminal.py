@@ -253,8 +253,8 @@ def opened(
     from ..runtime import local as runtime
     from ..settings import read_settings
 
-    given = {"user": user, "agent": agent, "timezone": timezone, "embedder": embedder}
-    settings = read_settings(data=data and data.expanduser(), **given)
+    folder = data and data.expanduser()
+    settings = read_settings(data=folder, user=user, agent=agent, timezone=timezone, embedder=embedder)
     log_to_stderr(settings.log, format=settings.log_format)
     door = runtime.open_door(settings, embedder=runtime.open_embedder(settings) if as_set else None)
     try:
