@@ -15,10 +15,12 @@ import sys
 from collections.abc import Sequence
 from importlib import metadata
 from pathlib import Path
+from typing import Final
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
-SMALL = "steeltrap-small"
+SMALL: Final = "steeltrap-small"
+_EXTRA: Final = re.compile(r"extra == ['\"]([\w-]+)")
 
 
 def lacks_small() -> bool:
@@ -62,7 +64,7 @@ def _packages(extra: str) -> list[str]:
 
 def _required(extra: str) -> list[str]:
     found = [each.partition(";") for each in metadata.requires("steeltrap") or ()]
-    return [required.strip() for required, _, marker in found if re.search(rf"extra == ['\"]{extra}['\"]", marker)]
+    return [required.strip() for required, _, marker in found if extra in _EXTRA.findall(marker)]
 
 
 def _name(requirement: str) -> str:

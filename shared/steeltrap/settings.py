@@ -324,7 +324,7 @@ class Given:
 
 @dataclass(frozen=True, slots=True)
 class Gathered:
-    """What was given, by the name of the setting, and what is to be said of the rest."""
+    """The given values by the name of their setting, and remarks on names that are no setting."""
 
     given: Mapping[str, Given]
     remarks: tuple[str, ...] = ()
@@ -345,7 +345,7 @@ def read_settings(environment: Mapping[str, str] | None = None, **overrides: obj
 
 
 def gather(environment: Mapping[str, str] | None = None, **overrides: object) -> Gathered:
-    """What `read_settings` makes settings of. Raises InvalidInput."""
+    """The values that options, the environment and the file give, not checked yet. Raises InvalidInput."""
     source = os.environ if environment is None else environment
     unknown = ", ".join(PREFIX + name for name in _unknown(source))
     remarks = [f"These environment variables are not settings and are ignored: {unknown}."] if unknown else []

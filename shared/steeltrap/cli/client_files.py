@@ -96,7 +96,10 @@ def _read_json(text: str, part: Part) -> dict[str, Any]:
     if not text.strip("\ufeff \t\r\n"):
         return {}
     try:
-        root = _parsed(without_comments(text) if _has_comments(text) else text)
+        try:
+            root = _parsed(text)
+        except json.JSONDecodeError:
+            root = _parsed(without_comments(text))
     except (ValueError, RecursionError) as error:
         where = f" (line {error.lineno})" if isinstance(error, json.JSONDecodeError) else ""
         raise InvalidInput(f"{part.path} is no valid JSON{where}: correct it first. Nothing was changed.") from None
@@ -109,17 +112,33 @@ def _parsed(text: str) -> Any:
     return json.loads(text.removeprefix("\ufeff"), object_pairs_hook=_once, parse_float=_exact, parse_constant=_exact)
 
 
-_TOKEN: Final = re.compile(r'"(?:[^"\\]|\\.)*+"|//[^\n]*+|/\*.*?\*/|,(?=(?:\s|//[^\n]*+|/\*.*?\*/)*+[}\]])', re.DOTALL)
-"""A string, a comment, or a comma before the end of a list or an object."""
+_PIECE: Final = re.compile(r'\\["\\]|//|/\*|\*/|["\\/*,\n]|[^\S\n]+|[^"\\/*,\s]+')
 
 
 def _has_comments(text: str) -> bool:
-    return any(not token[0].startswith('"') for token in _TOKEN.finditer(text))
+    return without_comments(text) != text
 
 
 def without_comments(text: str) -> str:
     """JSON with comments and trailing commas as plain JSON, line by line."""
-    return _TOKEN.sub(lambda token: token[0] if token[0].startswith('"') else re.sub(r"[^\n]", " ", token[0]), text)
+    kept: list[str] = []
+    inside, comma = "", None
+    for piece in _PIECE.findall(text):
+        is_comment = inside in ("//", "/*") or (not inside and piece in ("//", "/*"))
+        if piece == "\n" and inside == "//":
+            inside = ""
+        elif not inside:
+            inside = piece if piece in ('"', "//", "/*") else ""
+            if piece[0] in "}]" and comma is not None:
+                kept[comma] = " "
+            if piece == ",":
+                comma = len(kept)
+            elif not is_comment and not piece.isspace():
+                comma = None
+        elif piece == {'"': '"', "/*": "*/"}.get(inside):
+            inside = ""
+        kept.append(piece if piece == "\n" or not is_comment else " " * len(piece))
+    return "".join(kept)
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
