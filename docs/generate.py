@@ -50,7 +50,11 @@ _TODAY = re.compile(r"Today is [A-Z][a-z]+ 20\d\d-\d\d-\d\d")
 _TIME = re.compile(r"\b20\d\d-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?(Z|\+00:00)?)?")
 _AGE = re.compile(r"(?<= UTC, )(just now|yesterday|last [a-z]+|\d+ [a-z]+ ago)")
 _BLOCK = re.compile(r"(<!-- transcript( afresh)? -->\n```(console|pycon)\n)(.*?)(```)", re.DOTALL)
-TRANSCRIPTS = [ROOT / "README.md", DOCS / "capture.md", DOCS / "moving-in.md", *sorted(DOCS.glob("dialects/*.md"))]
+TRANSCRIPTS = [
+    ROOT / "README.md",
+    *(DOCS / f"{name}.md" for name in ("capture", "http", "moving-in", "python")),
+    *sorted(DOCS.glob("dialects/*.md")),
+]
 
 
 def main() -> int:
@@ -97,7 +101,9 @@ def openapi_page() -> str:
 
 def toolset_page(toolset: Toolset) -> str:
     """The reference page of a toolset."""
-    head = f"# The `{toolset.name}` toolset\n\n{toolset.description}\n\n"
+    head = f"# The `{toolset.name}` toolset\n\n"
+    head += "After this page you can call each of its tools with the right arguments.\n\n"
+    head += f"{toolset.description}\n\n"
     path = f"`POST /v1/{toolset.name}/TOOL`, `steeltrap call {toolset.name}.TOOL JSON`, MCP at `/mcp/{toolset.name}`.\n"
     read = (
         f"A model reads the descriptions and arguments below ({tokens.definition_tokens(toolset):,} tokens) and these"
@@ -138,6 +144,8 @@ def settings_page() -> str:
     lines = [
         "# Settings",
         "",
+        "After this page you can change what steeltrap does by default.",
+        "",
         "Settings are read once, when steeltrap starts. A value comes from an option, else from an environment",
         "variable, else from `steeltrap.toml` in the data folder, else it is the default. `steeltrap config` shows",
         "every setting and where its value comes from.",
@@ -174,6 +182,8 @@ def stages_page() -> str:
     """Every choice of a stage with its default."""
     lines = [
         "# Stages",
+        "",
+        "After this page you can describe a deployment on AWS.",
         "",
         "Each table of `infra/stages.toml` is a stage: one deployment. These are its keys. An invalid value stops",
         "`make deploy` before anything is deployed; the error names the key. [How to deploy a stage](deploy.md).",

@@ -10,7 +10,6 @@ import inspect
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from importlib import import_module
 from typing import Any, ClassVar, Final, Literal, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter
@@ -144,8 +143,7 @@ class _WhenAsked(Mapping[str, Tool]):
         self._registered = registered
 
     def __getitem__(self, name: str) -> Tool:
-        if name not in self._registered:
-            import_module(self._modules[name])
+        __import__(self._modules[name])  # also where it is registered: another thread may be importing the rest
         return self._registered[name]
 
     def __contains__(self, name: object) -> bool:

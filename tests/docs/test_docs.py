@@ -1,7 +1,11 @@
 """The documentation's examples run as it shows them."""
 
 import json
+import os
 import re
+import subprocess
+import sys
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +16,8 @@ from typer.testing import CliRunner
 
 from docs import generate, registry, stub, tokens
 from steeltrap.cli.app import app
+from steeltrap.servers.http import STATUS
+from steeltrap.settings import PREFIX
 from steeltrap.tools import Toolset
 from steeltrap.toolsets import CATALOGUE
 
@@ -59,10 +65,11 @@ def test_transcripts_are_what_their_commands_print(page: Path) -> None:
 
 
 @pytest.mark.parametrize("toolset", CATALOGUE.toolsets.values(), ids=lambda toolset: toolset.name)
-def test_the_readme_and_the_page_on_agents_say_what_each_toolset_costs(toolset: Toolset) -> None:
+def test_the_index_and_the_page_on_agents_say_what_each_toolset_costs(toolset: Toolset) -> None:
     page = (ROOT / "docs" / "agents.md").read_text()
     assert page == tokens.with_tokens(page), "run `make docs`"
-    [row] = [line for line in (ROOT / "README.md").read_text().splitlines() if line.startswith(f"| `{toolset.name}` ")]
+    index = (ROOT / "docs" / "index.md").read_text()
+    [row] = [line for line in index.splitlines() if line.startswith(f"| `{toolset.name}` ")]
     assert f"| {tokens.definition_tokens(toolset):,}" in row
     before = tokens.BEFORE.get(toolset.name)
     assert before is None or f"({before:,}) |" in row
@@ -107,6 +114,62 @@ def test_the_architecture_page_links_each_path_to_the_file_that_it_names() -> No
     assert links
     for path, target in links:
         assert target.removesuffix("__init__.py") == f"../shared/steeltrap/{path}"
+
+
+def test_the_readme_fits_on_two_screens_and_has_one_picture() -> None:
+    readme = (ROOT / "README.md").read_text()
+    assert len(readme.splitlines()) <= 90
+    assert len(re.findall(r"!\[", readme)) == 1
+
+
+@pytest.mark.parametrize("page", sorted(ROOT.glob("docs/**/*.md")), ids=lambda page: str(page.relative_to(ROOT)))
+def test_a_page_opens_with_what_one_can_do_after_it(page: Path) -> None:
+    title, _, opening, *_ = page.read_text().splitlines()
+    assert title.startswith("# ")
+    assert opening.startswith("After this page you can ")
+
+
+def test_the_index_has_four_groups() -> None:
+    assert len(re.findall(r"^## ", (ROOT / "docs" / "index.md").read_text(), re.MULTILINE)) == 4
+
+
+def test_the_page_on_http_names_every_code_with_its_status() -> None:
+    page = (ROOT / "docs" / "http.md").read_text()
+    assert re.findall(r"^\| (\d{3}) \| `(\w+)` \|", page, re.MULTILINE) == [
+        (str(status), code) for code, status in STATUS.items()
+    ]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", ["docs/python.md"])
+def test_the_code_on_a_page_runs(page: str, tmp_path: Path) -> None:
+    blocks = re.findall(r"^```python\n(.*?)^```", (ROOT / page).read_text(), re.DOTALL | re.MULTILINE)
+    assert blocks
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(PREFIX)}
+    for number, block in enumerate(blocks):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        command = [sys.executable, "-W", "error", "-c", block]
+        done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", ["docs/python.md"])
+def test_the_code_on_a_page_has_right_types(page: str, tmp_path: Path) -> None:
+    code = tmp_path / "page.py"
+    blocks = re.findall(r"^```python\n(.*?)^```", (ROOT / page).read_text(), re.DOTALL | re.MULTILINE)
+    code.write_text(
+        "".join(f"def block_{n}() -> None:\n{textwrap.indent(each, '    ')}" for n, each in enumerate(blocks))
+    )
+    done = subprocess.run(
+        [sys.executable, "-m", "mypy", "--no-error-summary", code],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout == ""
 
 
 def test_every_page_is_in_the_index() -> None:

@@ -1,6 +1,8 @@
 """The tools as Python calls."""
 
 import keyword
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -91,6 +93,38 @@ def test_users_are_kept_apart_and_threads_may_share(tmp_path: Path) -> None:
             list(pool.map(lambda n: users[n % 4].core.save(content=f"Fact {n}."), range(24)))
         assert [user.core.stats()["memories"] for user in users] == [6, 6, 6, 6]
         assert memory.core.stats()["memories"] == 0
+
+
+FIRST_CALLS_AT_ONCE = """
+import sys
+from threading import Barrier, Thread
+
+from steeltrap import open_memory
+
+failures, together = [], Barrier(8)
+sys.setswitchinterval(1e-6)
+
+def save(memory, number):
+    together.wait()
+    try:
+        memory.core.save(content=f"Fact {number}.")
+    except Exception as error:
+        failures.append(repr(error))
+
+with open_memory(sys.argv[1]) as memory:
+    threads = [Thread(target=save, args=(memory, number)) for number in range(8)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+sys.exit("; ".join(failures) or None)
+"""
+
+
+@pytest.mark.slow
+def test_the_first_calls_of_a_process_may_come_from_many_threads(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", FIRST_CALLS_AT_ONCE, str(tmp_path)]
+    assert subprocess.run(command, capture_output=True, text=True, check=False).stderr == ""
 
 
 def test_an_embedder_may_be_named(tmp_path: Path) -> None:

@@ -5,7 +5,6 @@ Nothing here has heard of AWS, HTTP or SQL. Importing the catalogue needs no env
 
 import sys
 from collections.abc import Iterator, Mapping
-from importlib import import_module
 from typing import Final
 
 from ..tools import Catalogue, Toolset
@@ -21,8 +20,8 @@ class _Toolsets(Mapping[str, Toolset]):
         if name not in _NAMES:
             raise KeyError(name)
         path = f"{__name__}.{name}" if name in _OUR_OWN else f"{__name__}.dialects.{name}"
-        # `import_module` takes ten times as long for what is there.
-        toolset: Toolset = getattr(sys.modules.get(path) or import_module(path), name.upper())
+        __import__(path)  # waits where another thread is importing it
+        toolset: Toolset = getattr(sys.modules[path], name.upper())
         return toolset
 
     def __contains__(self, name: object) -> bool:
