@@ -7,9 +7,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from clock import NOON
+from steeltrap.model import Memory
 from steeltrap.ranking.budget import count_whole, estimate_tokens
+from steeltrap.text.english_forms import FORMS
 from steeltrap.text.sentences import CHUNK_CHARACTERS, OVERLAP_CHARACTERS, chunks, cut, extract, sentences
-from steeltrap.text.words import STOP_WORDS, fold_case, fold_letters, query_tokens, text_digest, tokens
+from steeltrap.text.words import (
+    STOP_WORDS,
+    WORDS_VERSION,
+    fold_case,
+    fold_letters,
+    is_analysed_otherwise,
+    query_tokens,
+    text_digest,
+    tokens,
+)
 
 ANY_TEXT = st.text(st.characters(codec=None), max_size=200)
 """Any characters that Python can hold, halves of surrogate pairs included."""
@@ -53,6 +65,31 @@ def test_no_character_folds_into_one_that_folds_further() -> None:
 def test_a_latin_letter_is_found_by_its_plain_one(written: str, plain: str) -> None:
     assert tokens(written) == tokens(plain)
     assert query_tokens(written.upper()) == query_tokens(plain)
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ("Where do we eat?", "We ate there, and have eaten well."),
+        ("Which child wears them?", "Children wore it; a child has worn it."),
+        ("my favorite color", "MY FAVOURITE COLOURS"),
+        ("What did the organisation organise?", "The organization organized it."),
+    ],
+)
+def test_irregular_and_british_forms_of_an_english_word_are_one_word(asked: str, said: str) -> None:
+    assert set(tokens(asked)) <= set(tokens(said))
+
+
+def test_no_irregular_form_is_a_base_of_others_or_has_two() -> None:
+    assert FORMS.keys().isdisjoint(FORMS.values())
+    assert [form for form, base in FORMS.items() if tokens(form) != tokens(base)] == []
+
+
+@pytest.mark.parametrize(("content", "is_changed"), [("We ATE at Carlo's.", True), ("We eat at Carlo's.", False)])
+def test_a_text_with_an_irregular_form_has_other_words_since_version_3(content: str, is_changed: bool) -> None:
+    memory = Memory(id="m", content=content, created_at=NOON, updated_at=NOON)
+    assert is_analysed_otherwise(memory, 2) is is_changed
+    assert not is_analysed_otherwise(memory, WORDS_VERSION)
 
 
 def test_latin_letters_fold_once_and_other_scripts_stay() -> None:

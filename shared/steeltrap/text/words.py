@@ -1,10 +1,10 @@
 """Words: Unicode forms in linear time, the one text analysis of storage and queries, and what is indexed of a memory.
 
 Case and accents are folded (NFKC, then combining marks dropped, then letters such as ø and ł, whose stroke is no mark),
-words are stemmed (in Cyrillic, Arabic and Devanagari by rules of their own, else as English), English and Spanish stop
-words go, and Chinese, Japanese and Korean runs, which have no spaces, become single characters and pairs. Stores
-receive these tokens and index them as they are; a query asks for the same ones, without those that nearly every
-Japanese sentence has.
+words are stemmed (in Cyrillic, Arabic and Devanagari by rules of their own, else as English, irregular forms too),
+English and Spanish stop words go, and Chinese, Japanese and Korean runs, which have no spaces, become single characters
+and pairs. Stores receive these tokens and index them as they are; a query asks for the same ones, without those that
+nearly every Japanese sentence has.
 
 Normalising sorts the combining marks after a letter, and Python does that in a time that grows with the square of
 their number, while no other thread can run. UAX #15 names the remedy, the Stream-Safe Text Format: no more than 30
@@ -24,6 +24,7 @@ import Stemmer
 
 from ..model import Memory
 from .dates import is_day, possible_days
+from .english_forms import FORMS
 
 MOST_MARKS: Final = 30
 JOINER: Final = "\u034f"
@@ -162,7 +163,7 @@ def tokens(text: str) -> list[str]:
     kept = [word for word in words if word not in STOP_WORDS]
     if not kept and not pairs:
         kept = words
-    return _stem(kept) + pairs
+    return _stem([FORMS.get(word, word) for word in kept]) + pairs
 
 
 def runs(text: str) -> list[str]:
@@ -251,18 +252,22 @@ def arabic_stem(word: str) -> str:
     return _ARABIC_FEMININE.sub("", _ARABIC_ENDING.sub("", plain))
 
 
-WORDS_VERSION: Final = 2
+WORDS_VERSION: Final = 3
 """To be raised with every change of the words that a stored memory gets, here: where words were
 stored by a lower version, they are made again. Before version 1 no store knew its version;
 since version 2 vowel signs of India's scripts belong to words, words of three other scripts have stems, and what
-happened has the days that it may be of, or is told from moments as a day, on all stores."""
+happened has the days that it may be of, or is told from moments as a day, on all stores; since version 3 irregular
+English forms have one word."""
 
 _SINCE_2: Final = re.compile("[\u0400-\u052f\u0591-\u05c7\u0600-\u06ff\u0900-\u0dff]")
 
 
 def is_analysed_otherwise(memory: Memory, since: int) -> bool:
     """Whether a memory may have other words, or another time, than by this version of the analysis."""
-    return since < 2 and (memory.occurred_at is not None or _SINCE_2.search(searchable_text(memory)) is not None)
+    text = searchable_text(memory)
+    if since < 2 and (memory.occurred_at is not None or _SINCE_2.search(text)):
+        return True
+    return since < 3 and not FORMS.keys().isdisjoint(_RUN.findall(fold_letters(fold_case(text))))
 
 
 _MONTHS: Final = "January February March April May June July August September October November December".split()
