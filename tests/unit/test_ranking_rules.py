@@ -148,7 +148,7 @@ def test_a_word_of_ones_own_is_never_worth_less_for_being_said_around() -> None:
 def test_what_is_said_in_another_conversation_is_not_around() -> None:
     ranked = _ranked([_turn(0, 0.8, 1.0), _turn(1, 0.5, conversation=2), _alone("a", 0.5)])
     assert [f.keyword for f in ranked] == [1, 0, 0]
-    assert [f.score for f in ranked] == pytest.approx([0.56 + 0.3, 0.35, 0.35])
+    assert [f.score for f in ranked] == pytest.approx([0.56 + 0.3 + 0.1, 0.35, 0.35])
 
 
 # Neighbours and conversation
@@ -161,6 +161,18 @@ def test_neighbours_and_the_best_of_the_conversation_add_a_twentieth_and_three_t
     talk = [f.boosts.get("conversation", 0) for f in ranked]
     assert talk == pytest.approx([0.3 * 0.35, 0, 0.3 * (0.7 - 0.07), 0.3 * (0.7 - 0.14), 0])
     assert [f.score for f in ranked] == pytest.approx([0.35 + 0.035 + 0.105, 0.721, 0.07 + 0.035 + 0.189, 0.308, 0.63])
+
+
+def test_a_conversation_that_says_more_of_the_querys_words_in_whichever_messages_gains() -> None:
+    asked = {"heron": 1, "pond": 1}
+    rows = [_turn(0, 0.5, 1.0), _turn(9, 0.5, 0.0, 1.0), _turn(18, 0.5), _turn(0, 0.5, 1.0, conversation=2)]
+    ranked = _ranked([*rows, _turn(9, 0.5, conversation=2), _alone("a", 0.5, 1.0)], frequencies=asked)
+    assert [f.boosts.get("coverage", 0) for f in ranked] == pytest.approx([0.1, 0.1, 0.1, 0.05, 0.05, 0.05])
+    assert ranked[0].score > ranked[3].score > ranked[4].score
+
+
+def test_the_words_of_a_conversation_count_for_nobody_where_there_is_none() -> None:
+    assert [f.boosts for f in _ranked([_alone("a", 0.5, 1.0), _alone("b", 0.5)])] == [{}, {}]
 
 
 def test_the_reply_to_another_persons_question_gains_and_the_question_loses() -> None:
@@ -226,11 +238,13 @@ def _memory(content: str, **more: Any) -> Memory:
     return Memory(id="m", content=content, created_at=at, updated_at=at, **more)
 
 
-@pytest.mark.parametrize("rule", ["neighbours", "conversation", "reply", "question", "wish", "days", "role", "speaker"])
+@pytest.mark.parametrize(
+    "rule", ["neighbours", "conversation", "coverage", "reply", "question", "wish", "days", "role", "speaker"]
+)
 def test_each_rule_can_be_switched_off(rule: str) -> None:
     on = to_micros(datetime(2023, 5, 8, tzinfo=UTC))
     rows = [
-        _turn(0, 0.8, speaker="ana", traits=Trait.QUESTION | Trait.BY_USER | Trait.INSTRUCTION, occurred=on),
+        _turn(0, 0.8, 1.0, speaker="ana", traits=Trait.QUESTION | Trait.BY_USER | Trait.INSTRUCTION, occurred=on),
         _turn(1, 0.5, speaker="bob smith"),
     ]
     asked = "What did I ask Ana on 8 May 2023?"

@@ -342,7 +342,7 @@ def rank(
     if not len(candidates):
         return scored
     for name, added in (
-        *_by_place(candidates, near, own, weights).items(),
+        *_by_place(scored, near, weights).items(),
         *_by_query(query, scored, speakers, near_days, weights).items(),
     ):
         scored.boosts[name] = added
@@ -428,8 +428,9 @@ class _Near:
         return self._steps[step]
 
 
-def _by_place(candidates: Candidates, near: _Near, own: Column, weights: Weights) -> dict[str, Column]:
+def _by_place(scored: Scored, near: _Near, weights: Weights) -> dict[str, Column]:
     """The score that a memory gets by its place in a conversation."""
+    candidates, own = scored.candidates, scored.legs
     if not len(near.told):
         return {}
     best = np.zeros(near.talk.max() + 1)
@@ -449,9 +450,28 @@ def _by_place(candidates: Candidates, near: _Near, own: Column, weights: Weights
     return {
         "neighbours": weights.neighbours * (near.at(-1, own) + near.at(1, own)),
         "conversation": conversation,
+        "coverage": weights.coverage * _coverage(candidates, near, scored.keyword),
         "reply": reply,
         "question": question,
     }
+
+
+def _coverage(candidates: Candidates, near: _Near, keyword: Column) -> Column:
+    """The share of the query's words that the conversation of each candidate says, each word where it counts most; of
+    one that stands alone its own share, so that it is no worse off among conversations."""
+    covered = keyword.copy()
+    whole = mass(candidates)
+    if whole <= 0:
+        return covered
+    talk = np.full(len(candidates), -1)
+    talk[near.told] = near.talk
+    said = np.zeros(near.talk.max() + 2)  # the last stands for what is in no conversation
+    for places, scores in candidates.terms:
+        best = np.zeros(len(said))
+        np.maximum.at(best, talk[places], scores)
+        said += best
+    covered[near.told] = np.minimum(1.0, said / whole)[near.talk]
+    return covered
 
 
 def _by_query(

@@ -21,6 +21,7 @@ class Weights:
     window         of a term's score when a message nearby says it
     neighbours     of the scores of the messages just before and after
     conversation   of what the best score in the conversation has above a memory's own
+    coverage       of the share of the query's words that the conversation says, in whichever messages
     speaker        for what was said by someone whom the query names
     reply          of the score of another person's question, for the message behind it
     question       of its own score, taken from a short question that a named person asks
@@ -38,6 +39,7 @@ class Weights:
     window: float = 1.0
     neighbours: float = 0.05
     conversation: float = 0.3
+    coverage: float = 0.1
     speaker: float = 0.2
     reply: float = 0.2
     question: float = 0.2
