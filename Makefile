@@ -74,8 +74,12 @@ $(VENV)/.browsing: $(TESTABLE)
 
 install: $(TESTABLE) ## Create .venv with everything installed
 
-serve: $(INSTALLED) ## Serve HTTP and MCP and a console on http://127.0.0.1:8765 (PORT=port); memories are stored in ~/.steeltrap (DATA=folder)
-	$(BIN)/steeltrap serve --data $(DATA) --port $(PORT)
+serve: $(INSTALLED) $(if $(STORE),$(VENV)/.log) ## Serve HTTP and MCP and a console on http://127.0.0.1:8765 (PORT=port); memories are stored in ~/.steeltrap (DATA=folder), or where other machines share them (STORE=s3://bucket/prefix)
+	$(if $(STORE),STEELTRAP_STORE='$(STORE)') $(BIN)/steeltrap serve --data $(DATA) --port $(PORT)
+
+$(VENV)/.log: $(INSTALLED)
+	$(PIP) $(LOCKED) --group log
+	@touch $@
 
 check: lint-code ## Lint, check types (without infra/) and imports, run the fast tests; takes under a minute
 	@$(MAKE) --no-print-directory --jobs 2 check-types check-tests

@@ -12,6 +12,7 @@ from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Final, Literal
+from urllib.parse import parse_qs, urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
@@ -51,9 +52,19 @@ class Settings(BaseModel):
     data: Path = Field(
         default_factory=lambda: Path.home() / ".steeltrap", description="Folder where memories are stored."
     )
-    store: Literal["sqlite", "aws"] = Field(
+    store: str = Field(
         "sqlite",
-        description="Where memories are stored: `sqlite` (files in the folder) or `aws` (DynamoDB and OpenSearch).",
+        description="Where memories are stored: `sqlite` (files in the folder), `aws` (DynamoDB and OpenSearch), or "
+        "the URL of a place that any number of machines share: `s3://bucket/prefix`, `gs://bucket/prefix`, "
+        "`az://container/prefix`, `dynamodb://table?bases=s3://bucket/prefix`, or `file:///folder`.",
+    )
+    cache_folder: Path | None = Field(
+        None,
+        description="Folder for the copies of users' files when the store is a URL. It may be removed at any time. "
+        "Default: `cache` in the folder of the memories.",
+    )
+    cache_disk_mb: int = Field(
+        4096, ge=1, description="Disk space for the copies in the cache folder, in MB. What was used longest ago goes."
     )
     memory_table: str = Field("steeltrap", min_length=3, description="DynamoDB table for memories.")
     usage_table: str = Field(
@@ -274,6 +285,13 @@ class Settings(BaseModel):
         "text", description="Format of the log on stderr: `text`, or `json` with one object per line."
     )
 
+    @field_validator("store")
+    @classmethod
+    def _is_a_store(cls, store: str) -> str:
+        if store not in ("sqlite", "aws"):
+            _check_store_url(store)
+        return store
+
     @field_validator("opensearch_url")
     @classmethod
     def _is_no_collection(cls, url: str) -> str:
@@ -301,6 +319,26 @@ class Settings(BaseModel):
         if name and zone_of(name) is None:
             raise ValueError(f"no time zone is called {show(name)}; give an IANA name such as Europe/Lisbon.")
         return name
+
+    @property
+    def store_kind(self) -> Literal["sqlite", "aws", "log"]:
+        """Which store it is: `log` for every URL."""
+        match self.store:
+            case "sqlite" | "aws" as kind:
+                return kind
+            case _:
+                return "log"
+
+    @property
+    def place(self) -> str:
+        """Where memories are, for people to read."""
+        match self.store_kind:
+            case "sqlite":
+                return str(self.data)
+            case "aws":
+                return f"the table {self.memory_table}"
+            case "log":
+                return self.store
 
     @property
     def zone(self) -> tzinfo | None:
@@ -398,6 +436,35 @@ _NO_DATA: Final = (
 )
 
 
+_PLACES: Final = (
+    "s3://bucket/prefix, gs://bucket/prefix, az://container/prefix, dynamodb://table?bases=s3://bucket/prefix"
+)
+
+
+def _check_store_url(store: str) -> None:
+    """Raises ValueError, which never quotes the URL: it might hold a key."""
+    try:
+        url = urlsplit(store)
+        query = parse_qs(url.query, strict_parsing=bool(url.query))
+    except ValueError:
+        url, query = urlsplit(""), {}
+    if url.username or url.password or "sig" in query or "X-Amz-Signature" in query:
+        raise ValueError(
+            "must have no credentials in its URL; set your cloud's own variables, or sign in with its tool."
+        )
+    match url.scheme:
+        case "s3" | "gs" | "az":
+            is_valid = bool(url.netloc) and not query
+        case "file":
+            is_valid = url.netloc in ("", "localhost") and len(url.path) > 1 and not query
+        case "dynamodb":
+            is_valid = bool(url.netloc) and query.keys() == {"bases"} and query["bases"][0].startswith("s3://")
+        case _:
+            is_valid = False
+    if not is_valid or url.fragment:
+        raise ValueError(f"must be `sqlite`, `aws`, or a URL: {_PLACES}, or file:///folder.")
+
+
 def _unknown(source: Mapping[str, str]) -> tuple[str, ...]:
     """The names behind the prefix that are no setting. Raises InvalidInput for one that nearly is."""
     known = [name.upper() for name in Settings.model_fields]
@@ -437,7 +504,8 @@ def _refusal(error: ValidationError, gathered: Gathered) -> str:
     if source in ("file", "typed"):
         name = f"`{field}`" + (f" in {settings_file.path_in(gathered.folder)}" if source == "file" else "")
     if first["type"] == "value_error":
-        return f"{name}: {first['ctx']['error']}"
+        said = str(first["ctx"]["error"])
+        return f"{name} {said}" if said.startswith("must ") else f"{name}: {said}"
     schema = plain_schema(Settings.model_json_schema())["properties"].get(field)
     if schema is None:
         return f"{name} is not a setting."

@@ -31,6 +31,55 @@ def test_values_come_from_the_environment_and_overrides_go_first() -> None:
     assert settings.retention == timedelta(0)
 
 
+@pytest.mark.parametrize(
+    ("store", "kind"),
+    [
+        ("sqlite", "sqlite"),
+        ("aws", "aws"),
+        ("s3://memories", "log"),
+        ("gs://memories/team", "log"),
+        ("az://container/a/b", "log"),
+        ("file:///srv/memories", "log"),
+        ("dynamodb://memories?bases=s3://memories/team", "log"),
+        ("dynamodb://memories/team?bases=s3://memories", "log"),
+    ],
+)
+def test_a_store_is_a_name_or_the_url_of_a_log(store: str, kind: str) -> None:
+    assert read_settings({"STEELTRAP_STORE": store}).store_kind == kind
+
+
+@pytest.mark.parametrize(
+    "store",
+    [
+        "sqlit",
+        "s3:memories",
+        "s3://",
+        "s3:///prefix",
+        "s3://memories?region=x",
+        "s3://memories#x",
+        "http://memories.example",
+        "file://host/folder",
+        "file:///",
+        "dynamodb://memories",
+        "dynamodb://memories?bases=memories",
+        "dynamodb://memories?bases=s3://memories&more=1",
+        "dynamodb://?bases=s3://memories",
+    ],
+)
+def test_what_is_no_store_is_refused_with_all_that_are(store: str) -> None:
+    with pytest.raises(InvalidInput, match=r"^STEELTRAP_STORE must be `sqlite`, `aws`, or a URL: s3://bucket/prefix, "):
+        read_settings({"STEELTRAP_STORE": store})
+
+
+@pytest.mark.parametrize(
+    "store", ["s3://key:sesame@memories", "az://container?sv=1&sig=sesame", "s3://memories?X-Amz-Signature=sesame"]
+)
+def test_a_key_in_a_stores_url_is_refused_and_never_shown(store: str) -> None:
+    with pytest.raises(InvalidInput, match="no credentials in its URL") as refusal:
+        read_settings({"STEELTRAP_STORE": store})
+    assert "sesame" not in str(refusal.value)
+
+
 def test_an_empty_value_is_no_value() -> None:
     assert read_settings({"STEELTRAP_USER": ""}).user == "local"
 

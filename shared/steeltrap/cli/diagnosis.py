@@ -4,6 +4,7 @@ import os
 import shutil
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -38,9 +39,13 @@ class Finding:
 
 def examine(settings: "Settings") -> list[Finding]:
     """Every check, in the order in which one would mend them."""
+    from ..runtime import local as runtime
+
     embedder, finding = _embedder(settings)
-    if settings.store == "aws":
+    if settings.store_kind == "aws":
         return [finding, *_cloud(settings, embedder)]
+    if settings.store_kind == "log":
+        return [*_sqlite(), finding, *_log(settings), _space(runtime.cache_of(settings)), _descriptors()]
     return [
         *_sqlite(),
         finding,
@@ -107,6 +112,20 @@ def _cloud(settings: "Settings", embedder: "Embedder | None") -> Iterator[Findin
     yield Finding("store", "fine", found)
     if unfit:
         yield Finding("index", "broken", unfit, "Run `steeltrap reindex`, or restore the old STEELTRAP_EMBEDDER.")
+
+
+def _log(settings: "Settings") -> Iterator[Finding]:
+    from ..runtime.local import open_logs
+
+    mend = "Check the URL in STEELTRAP_STORE, your cloud's credentials and their rights."
+    try:
+        with closing(open_logs(settings)) as logs:
+            logs.check()
+            logs.id()
+    except SteeltrapError as error:
+        yield Finding("store", "broken", error.message, mend)
+    else:
+        yield Finding("store", "fine", f"{settings.store} can be read and written.")
 
 
 def _folder(folder: Path) -> Finding:

@@ -93,7 +93,7 @@ def mcp(
     with (
         opened(data=data, user=user, agent=agent, conversation=conversation) as memory,
         closing_behind(memory.door) as door,
-        reanalysing_behind(door, [memory.caller.user] if memory.settings.store == "sqlite" else []),
+        reanalysing_behind(door, [memory.caller.user] if memory.settings.store_kind != "aws" else []),
     ):
         scope = _scope_of_project(memory.settings.project if project is None else project)
         caller = replace(memory.caller, project=scope)

@@ -109,7 +109,7 @@ def sweep(memory: CliSession, as_json: terminal.Json = False) -> None:
     run = _run(memory)
     run.sweep(run.everyone())
     done = {"users": run.users, "memories": run.memories, "failed": run.failed}
-    if memory.settings.store == "aws":
+    if memory.settings.store_kind == "aws":
         _sweep_index(memory, done)
         said = f" {done['tombstones']:,} tombstones were removed from the search index."
     _finish(done, as_json, f"{done['memories']:,} memories of {done['users']:,} users were purged.{said}")

@@ -1,11 +1,15 @@
 """The only composition root: settings in, a door over the chosen adapters out."""
 
+import sys
 from collections.abc import Callable, Collection, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import timedelta
+from hashlib import sha256
+from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import parse_qs, urlsplit
 
 from .. import telemetry
 from ..engine.call import Rules
@@ -13,7 +17,7 @@ from ..engine.quota import Quotas
 from ..errors import InvalidInput
 from ..invoke import Door
 from ..model import UserRef
-from ..ports import Clock, Counters, Embedder, FileStore, Loads, MemoryStore
+from ..ports import Clock, Counters, Embedder, FileStore, Loads, Logs, MemoryStore
 from ..ranking.weights import WEIGHTS
 from ..settings import Settings
 from ..toolsets import CATALOGUE
@@ -25,6 +29,9 @@ if TYPE_CHECKING:
     from ..stores.sqlite.opening import Inspection
     from ..stores.sqlite.restoring import Restored
     from .aws import Following, Upkeep
+
+
+_MB: Final = 1024 * 1024
 
 
 def open_door(
@@ -77,19 +84,65 @@ def load(door: Door) -> None:
 
 def open_store(settings: Settings, embedder: Embedder, clock: Clock) -> MemoryStore:
     """The store that the settings choose. Raises InvalidInput when a setting that it needs is missing."""
-    if settings.store == "aws":
+    if settings.store_kind == "aws":
         from . import aws
 
         return aws.open_store(settings, embedder, clock)
+    cache_bytes = settings.cache_mb * _MB
+    if settings.store_kind == "log":
+        logs = open_logs(settings)
+        from ..stores.replica import ReplicaStore
+
+        return ReplicaStore(
+            cache_of(settings),
+            logs,
+            embedder,
+            clock,
+            cache_bytes=cache_bytes,
+            disk_bytes=settings.cache_disk_mb * _MB,
+            retention=settings.retention,
+        )
     from ..stores.sqlite import SqliteStore
 
-    return SqliteStore(
-        settings.data,
-        embedder,
-        clock,
-        cache_bytes=settings.cache_mb * 1024 * 1024,
-        retention=settings.retention,
-    )
+    return SqliteStore(settings.data, embedder, clock, cache_bytes=cache_bytes, retention=settings.retention)
+
+
+def cache_of(settings: Settings) -> Path:
+    """The folder for the replicas of a log. Each log has its own, so that two never throw away each other's."""
+    folder = settings.cache_folder or settings.data / "cache"
+    return folder.expanduser() / sha256(settings.store.rstrip("/").encode()).hexdigest()[:16]
+
+
+def open_logs(settings: Settings) -> Logs:
+    """The logs at the store's URL. Nothing is asked of it yet. Raises InvalidInput, Unavailable."""
+    url = urlsplit(settings.store)
+    needed = ["backports.zstd"] if sys.version_info < (3, 14) else []
+    needed += {"file": [], "dynamodb": ["obstore", "boto3"]}.get(url.scheme, ["obstore"])
+    if not all(map(_is_installed, needed)):
+        extras = "bucket,aws" if url.scheme == "dynamodb" else "bucket"
+        raise InvalidInput(
+            f'STEELTRAP_STORE={url.scheme}:// needs more packages: run `pip install "steeltrap[{extras}]"`.'
+        )
+    match url.scheme:
+        case "file":
+            from ..stores.logs.folder import FolderLogs
+
+            return FolderLogs(_folder_of(url.path))
+        case "dynamodb":
+            from ..stores.logs.dynamodb import DynamoLogs
+
+            return DynamoLogs(settings.store, endpoint_url=settings.dynamodb_url or None)
+        case _:
+            from ..stores.logs.bucket import BucketLogs
+
+            return BucketLogs(settings.store)
+
+
+def _is_installed(module: str) -> bool:
+    try:
+        return find_spec(module) is not None
+    except ModuleNotFoundError:
+        return False
 
 
 def inspect_file(path: Path, *, has_meta: bool = True) -> "Inspection":
@@ -101,13 +154,13 @@ def inspect_file(path: Path, *, has_meta: bool = True) -> "Inspection":
 
 def open_counters(settings: Settings, store: MemoryStore) -> Counters:
     """The counters of what users use: shared by all processes, in the tables of `aws` or in the data folder."""
-    if settings.store == "aws":
+    if settings.store_kind == "aws":
         from . import aws
 
         return aws.open_counters(store)
     from ..stores.sqlite import SqliteCounters
 
-    return SqliteCounters(settings.data)
+    return SqliteCounters(settings.data if settings.store_kind == "sqlite" else cache_of(settings))
 
 
 def open_indexer(settings: Settings) -> "Following":
@@ -138,7 +191,7 @@ def set_up(settings: Settings, embedder: Embedder | None = None) -> list[str]:
 
 
 def _needs_aws(settings: Settings) -> None:
-    if settings.store != "aws":
+    if settings.store_kind != "aws":
         raise InvalidInput("This needs STEELTRAP_STORE=aws: SQLite has no separate search index.")
 
 
@@ -163,7 +216,12 @@ def restore(
 
 
 def _needs_folder(settings: Settings) -> None:
-    if settings.store == "aws":
+    if settings.store_kind == "log":
+        raise InvalidInput(
+            f"Memories are at {settings.store}: copy everything under it with your cloud's own tool, or use `steeltrap "
+            "export` per user."
+        )
+    if settings.store_kind == "aws":
         raise InvalidInput(
             "With STEELTRAP_STORE=aws, memories are in DynamoDB: use its point-in-time recovery, as docs/operate.md "
             "shows under 'Restore a stage', or `steeltrap export` per user."
@@ -176,12 +234,32 @@ def open_files(settings: Settings) -> FileStore | None:
         from ..stores.files.s3 import BucketFiles
 
         return BucketFiles(settings.export_bucket)
-    if settings.store == "aws":
+    if settings.store_kind == "log":
+        return _files_beside_logs(settings)
+    if settings.store_kind == "aws":
         # The disk of a function is gone with it, and another function never sees it.
         return None
     from ..stores.files.folder import FolderFiles
 
     return FolderFiles(settings.data)
+
+
+def _files_beside_logs(settings: Settings) -> FileStore:
+    url = urlsplit(settings.store)
+    if url.scheme == "file":
+        from ..stores.files.folder import FolderFiles
+
+        return FolderFiles(_folder_of(url.path))
+    from ..stores.files.objects import ObjectFiles
+
+    return ObjectFiles(parse_qs(url.query)["bases"][0] if url.scheme == "dynamodb" else settings.store)
+
+
+def _folder_of(path: str) -> Path:
+    """The folder that the path of a file:// URL means."""
+    from urllib.request import url2pathname
+
+    return Path(url2pathname(path))
 
 
 def open_embedder(settings: Settings) -> Embedder:

@@ -270,7 +270,7 @@ def _let_hooks_in(plan: Plan) -> None:
     try:
         server_file.write(str(plan.settings.data), plan.hooks)
     except OSError as error:
-        if plan.settings.store == "sqlite":  # with the cloud's, there may be no folder to write to, and no hooks
+        if plan.settings.store_kind != "aws":  # with the cloud's, there may be no folder to write to, and no hooks
             _log.warning("`steeltrap hook` won't find this server (%s: %s).", error.strerror, error.filename)
 
 
@@ -291,7 +291,7 @@ def _announce(
         [
             f"steeltrap listens on {url} (MCP at {url}/mcp) for {known_by.whose}.",
             *([f"See and change the memories in a browser: {url}"] if plan.settings.console else []),
-            f"Memories are stored in {plan.settings.data}.",
+            f"Memories are stored in {plan.settings.place}.",
             "Try:",
             f"  curl {url}/v1/core/save{header} {body}",
             "Ctrl-C stops it.",

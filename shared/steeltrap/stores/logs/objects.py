@@ -23,7 +23,7 @@ from obstore.exceptions import (
 )
 from obstore.store import from_url
 
-from ...errors import Unavailable
+from ...errors import TooLarge, Unavailable
 from .cloud_options import options_for
 
 T = TypeVar("T")
@@ -60,11 +60,14 @@ class Objects:
         self._pool = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="steeltrap-bucket")
         self._store(0)
 
-    def get(self, path: str) -> bytes | None:
-        """An object's content; None where there is none."""
+    def get(self, path: str, *, most: float = inf) -> bytes | None:
+        """An object's content; None where there is none. Raises TooLarge where it has more bytes than `most`."""
         with self._translated("read"):
             try:
-                return bytes(obstore.get(self._store(0), path).bytes())
+                answer = obstore.get(self._store(0), path)
+                if answer.meta["size"] > most:
+                    raise TooLarge(f"An object has more than {most:,} bytes.")
+                return bytes(answer.bytes())
             except FileNotFoundError as error:
                 if _code(error) in NOT_THERE:
                     return None
