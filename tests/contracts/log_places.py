@@ -117,7 +117,7 @@ def _opening(url: str) -> Callable[[], Logs]:
 def make_impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have clients wait for a moment where they would for seconds."""
     monkeypatch.setattr("steeltrap.stores.logs.dynamodb._READ_SECONDS", 0.5)
-    monkeypatch.setattr("steeltrap.stores.logs.objects._PATIENCE", ((inf, 0.5),))
+    monkeypatch.setattr("steeltrap.stores.objects._PATIENCE", ((inf, 0.5),))
 
 
 @cache

@@ -15,10 +15,10 @@ from faults.proxy import Answered, Asked, Proxy, Send, passing, saying
 from gcs_server import serving_gcs
 from steeltrap.errors import Unavailable
 from steeltrap.ports import BaseName
-from steeltrap.stores.logs import cloud_options, objects
+from steeltrap.stores import cloud_options, objects
 from steeltrap.stores.logs.bucket import BucketLogs
 from steeltrap.stores.logs.folder import FolderLogs
-from steeltrap.stores.logs.objects import KNOWN, Objects, translate
+from steeltrap.stores.objects import KNOWN, Objects, translate
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 from ...errors import NotFound, TooLarge
 from ...model import UserRef
-from ..logs.objects import Objects
+from ..objects import Objects
 from . import check_apart, check_name
 
 __all__ = ["ObjectFiles"]

@@ -12,6 +12,7 @@ from typing import Final
 from ...errors import Unavailable
 from ...model import UserRef
 from ...ports import BaseName
+from ..objects import AT_ONCE, Objects
 from .names import (
     LOG_ID,
     USERS,
@@ -25,7 +26,6 @@ from .names import (
     user_from_json,
     user_to_json,
 )
-from .objects import AT_ONCE, Objects
 
 _WAVES: Final = (1, 1, 8)
 """How many entries are asked for side by side, before it is `AT_ONCE`: mostly none is new, else mostly one."""

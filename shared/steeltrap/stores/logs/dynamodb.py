@@ -22,9 +22,9 @@ from botocore.exceptions import BotoCoreError, ClientError
 from ...aws_client import DYNAMODB_PASSING, DYNAMODB_THROTTLED, code_of, passes, to_mend
 from ...errors import Unavailable
 from ...model import UserRef
+from ..objects import AT_ONCE, Objects
 from .bucket import BucketLog, BucketLogs
 from .names import bodies_of, entry_name
-from .objects import AT_ONCE, Objects
 
 _log = logging.getLogger("steeltrap")
 

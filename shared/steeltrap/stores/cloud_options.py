@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
 
-from ...errors import Unavailable
+from ..errors import Unavailable
 
 _KEY: Final = "AWS_ACCESS_KEY_ID"
 _REGIONS: Final = ("AWS_REGION", "AWS_DEFAULT_REGION")

@@ -23,7 +23,7 @@ from obstore.exceptions import (
 )
 from obstore.store import from_url
 
-from ...errors import TooLarge, Unavailable
+from ..errors import TooLarge, Unavailable
 from .cloud_options import options_for
 
 T = TypeVar("T")
