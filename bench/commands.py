@@ -22,8 +22,7 @@ Embedder = Annotated[
 ]
 
 
-def register(app: typer.Typer) -> None:
-    bench = typer.Typer(help="Measure retrieval and speed.", no_args_is_help=True, rich_markup_mode=None)
+def register(bench: typer.Typer) -> None:
     bench.command()(quality)
     bench.command()(languages)
     bench.command()(locomo)
@@ -36,7 +35,6 @@ def register(app: typer.Typer) -> None:
     bench.command()(warm)
     bench.command()(backup)
     bench.command()(attacks)
-    app.add_typer(bench, name="bench")
 
 
 def quality(

@@ -34,15 +34,23 @@ def install_line(extra: str) -> str:
     return shlex.join(install_command(extra) or ["pip", "install", f"steeltrap[{extra}]"])
 
 
+def line_of(packages: Sequence[str]) -> str:
+    """The command, as one types it, that installs packages of an index here."""
+    return shlex.join([*(_installer() or ("pip", "install")), *packages])
+
+
 def install_command(extra: str) -> list[str] | None:
     """The command that installs an extra into this environment, None where there is nothing to install with."""
     if "archive-v0" in Path(sys.executable).parts:  # made by `uvx`, which makes it anew for other packages
         return ["uv", "tool", "install", f"steeltrap[{extra}]"]
+    installer = _installer()
+    return None if installer is None else [*installer, *_packages(extra)]
+
+
+def _installer() -> list[str] | None:
     if importlib.util.find_spec("pip") is not None:
-        return [sys.executable, "-m", "pip", "install", *_packages(extra)]
-    if shutil.which("uv") is not None:
-        return ["uv", "pip", "install", "--python", sys.executable, *_packages(extra)]
-    return None
+        return [sys.executable, "-m", "pip", "install"]
+    return ["uv", "pip", "install", "--python", sys.executable] if shutil.which("uv") is not None else None
 
 
 def run(command: Sequence[str]) -> bool:

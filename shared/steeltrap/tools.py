@@ -7,8 +7,9 @@ knows no surface.
 """
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from functools import cached_property
 from typing import Any, ClassVar, Final, Literal, get_type_hints
 
@@ -218,6 +219,12 @@ class Toolset:
         return register
 
 
+def _choice(name: str, known: Collection[str]) -> str:
+    """The known name that is meant, or all of them."""
+    near = get_close_matches(name[:_SHOWN], known, 1)
+    return f"did you mean `{near[0]}`?" if near else f"there are: {', '.join(known)}."
+
+
 class Catalogue:
     """Every toolset by name, and the way to find a tool."""
 
@@ -227,15 +234,19 @@ class Catalogue:
     def toolset(self, name: str) -> Toolset:
         """The toolset of a name. Raises NotFound, which lists the existing ones."""
         if name not in self.toolsets:
-            raise NotFound(f"No toolset `{name[:_SHOWN]}`; there are: {', '.join(self.toolsets)}.")
+            raise NotFound(f"No toolset `{name[:_SHOWN]}`; {_choice(name, self.toolsets)}")
         return self.toolsets[name]
 
     def tool(self, full_name: str) -> Tool:
         """The tool of a name such as `core.save`. Raises NotFound, which lists the existing ones."""
         toolset, _, name = full_name.partition(".")
+        if not name and toolset not in self.toolsets:
+            named = [tool.full_name for tool in self.tools() if tool.name == toolset]
+            if named:
+                raise NotFound(f"No tool `{toolset}`; did you mean {' or '.join(f'`{each}`' for each in named)}?")
         tools = self.toolset(toolset).tools
         if name not in tools:
-            raise NotFound(f"No tool `{name[:_SHOWN]}` in `{toolset}`; there are: {', '.join(tools)}.")
+            raise NotFound(f"No tool `{name[:_SHOWN]}` in `{toolset}`; {_choice(name, tools)}")
         return tools[name]
 
     def tools(self) -> list[Tool]:

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from steeltrap.cli.terminal import folded
+from steeltrap.cli.showing import folded
 
 
 @pytest.fixture

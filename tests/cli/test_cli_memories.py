@@ -1,8 +1,13 @@
-"""remember, recall, history, undo, forget."""
+"""remember, recall, history, revise, edit, undo, forget."""
 
 import json
+import os
+import shlex
+import sys
 
 import pytest
+
+from steeltrap.cli import changing
 
 
 def remembered(run, content, *options):
@@ -142,3 +147,102 @@ def test_a_setting_that_does_not_fit_is_named(run, monkeypatch):
     result = run("recall", "x")
     assert result.exit_code == 2
     assert "STEELTRAP_RETENTION_DAYS" in result.stderr
+
+
+def test_edit_changes_text_tags_scope_day_and_pin_and_undo_takes_it_back(run, ask):
+    id = remembered(run, "Ana likes tea", "--tag", "drinks")
+    assert "Changed: Ana likes coffee" in run("edit", id[:8], "Ana likes coffee").stdout
+    options = ("--tag", "hot", "--tag", "home", "--scope", "people/ana", "--happened", "2026-01-31", "--pin", "--json")
+    edited = json.loads(run("edit", id, *options).stdout)
+    assert (edited["content"], edited["tags"], edited["scope"]) == ("Ana likes coffee", ["hot", "home"], "people/ana")
+    assert (edited["occurred_at"], edited["pinned"]) == ("2026-01-31", True)
+    assert "tags" not in json.loads(run("edit", id, "--no-tags", "--unpin", "--json").stdout)
+    for _ in range(3):
+        run("undo", id)
+    assert ask("core.get", id=id)["content"] == "Ana likes tea"
+
+
+def test_edit_reads_stdin_and_refuses_two_minds_about_tags(run, ask):
+    id = remembered(run, "Ana likes tea")
+    assert run("edit", id, "-", input="Ana likes coffee\n").exit_code == 0
+    assert run("edit", id, "--tag", "a", "--no-tags").exit_code == 2
+    assert ask("core.get", id=id)["content"] == "Ana likes coffee"
+
+
+@pytest.fixture
+def editor(monkeypatch):
+    """An editor that runs some Python on the text, which is called `text`, at a terminal."""
+
+    def editor(code):
+        script = f"import pathlib, sys; file = pathlib.Path(sys.argv[1]); text = file.read_text(); {code}"
+        monkeypatch.setenv("VISUAL", shlex.join([sys.executable, "-c", script]))
+        monkeypatch.setattr(changing, "is_interactive", lambda: True)
+
+    return editor
+
+
+def test_edit_without_a_text_opens_the_editor_with_it(run, ask, editor, tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    id = remembered(run, "Ana likes tea")
+    editor("file.write_text(text.replace('tea', 'coffee'))")
+    assert "Changed: Ana likes coffee" in run("edit", id).stdout
+    editor("pass")
+    unchanged = run("edit", id)
+    assert (unchanged.exit_code, unchanged.stderr) == (0, "The text was not changed.\n")
+    assert ask("core.get", id=id)["version"] == 2
+    assert os.listdir(tmp_path) == ["data"]
+
+
+@pytest.mark.parametrize("code", ["file.write_text(''); sys.exit(1)", "file.write_text('')"])
+def test_a_text_that_is_not_saved_is_kept_in_the_editors_file(run, ask, editor, tmp_path, monkeypatch, code):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    id = remembered(run, "Ana likes tea")
+    editor(code)
+    failed = run("edit", id)
+    [name] = [name for name in os.listdir(tmp_path) if name.startswith("steeltrap-")]
+    assert failed.exit_code == 2
+    assert f"Your text is kept in {tmp_path / name}." in failed.stderr
+    assert ask("core.get", id=id)["content"] == "Ana likes tea"
+
+
+def test_edit_without_a_text_needs_a_terminal_and_an_editor_that_starts(run, editor, monkeypatch):
+    id = remembered(run, "Ana likes tea")
+    assert "Give the new text after the id" in run("edit", id).stderr
+    editor("pass")
+    monkeypatch.setenv("VISUAL", "no-such-editor")
+    assert "no-such-editor can't be started" in run("edit", id).stderr
+
+
+def test_several_ids_are_shown_deleted_undone_and_forgotten(run, ask):
+    ids = [remembered(run, text) for text in ("one", "two", "three")]
+    assert [each["id"] for each in json.loads(run("get", *ids, "--json").stdout)] == ids
+    assert run("get", *ids).stdout.count("\n\n") == 2
+    deleted = run("delete", ids[0], ids[1][:8], ids[0])
+    assert deleted.stdout.startswith("Deleted: one\nDeleted: two\n")
+    assert ask("core.stats")["memories"] == 1
+    assert run("undo", *ids[:2]).stdout.count("Undone.") == 2
+    assert ask("core.stats")["memories"] == 3
+    refused = run("forget", *ids[:2], input="n\n")
+    assert "one\n  two" in refused.stderr
+    assert json.loads(run("forget", *ids[:2], "--yes", "--json").stdout)["forgotten"] == ids[:2]
+    assert ask("core.stats")["memories"] == 1
+
+
+@pytest.mark.parametrize("command", ["get", "delete", "undo", "forget"])
+def test_an_unknown_id_among_several_stops_a_command_before_it_changes_anything(run, ask, command):
+    id = remembered(run, "Ana likes tea")
+    refused = run(command, id, "3f2b8c1e-9d4a-4f6b-8a2e-1c5d7e9f0a3b")
+    assert (refused.exit_code, refused.stdout) == (3, "")
+    assert ask("core.get", id=id)["version"] == 1
+
+
+@pytest.mark.parametrize("command", [("delete",), ("get",), ("edit", "x"), ("revise", "x")])
+def test_a_command_on_a_deleted_memory_names_undo(run, command):
+    id = remembered(run, "Ana likes tea")
+    run("delete", id)
+    name, *text = command
+    refused = run(name, id, *text)
+    assert (refused.exit_code, refused.stderr) == (
+        3,
+        f"The memory {id} is deleted; `steeltrap undo {id}` restores it.\n",
+    )

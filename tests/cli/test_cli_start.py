@@ -149,7 +149,7 @@ def test_a_missing_package_is_named_with_how_to_install_it(run, monkeypatch):
     monkeypatch.delitem(sys.modules, "steeltrap.servers.process.connections", raising=False)
     result = run("serve", "--port", "0")
     assert result.exit_code == 5
-    assert 'pip install "steeltrap"' in result.stderr
+    assert "-m pip install uvicorn" in result.stderr
 
 
 @pytest.mark.slow

@@ -6,16 +6,17 @@ import re
 import subprocess
 import sys
 import textwrap
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import pytest
 from openapi_spec_validator import validate
-from typer.main import get_command
 from typer.testing import CliRunner
 
 from docs import generate, registry, stub, tokens
 from steeltrap.cli.app import app
+from steeltrap.cli.groups import COMMANDS, OPERATORS
 from steeltrap.servers.http import STATUS
 from steeltrap.settings import PREFIX
 from steeltrap.tools import Toolset
@@ -181,7 +182,19 @@ def test_every_page_is_in_the_index() -> None:
 def test_the_page_on_the_command_line_names_every_command_and_no_other() -> None:
     page = (ROOT / "docs" / "command-line.md").read_text()
     rows = re.findall(r"^\| (`.+?) \|", page, re.MULTILINE)
-    assert {name for row in rows for name in re.findall(r"`([a-z-]+)", row)} == set(get_command(app).commands)
+    named = {name for row in rows for name in re.findall(r"`((?:admin )?[a-z-]+)", row)}
+    groups = {
+        f"{prefix}{name}" for prefix, part in (("", COMMANDS), ("admin ", OPERATORS)) for name in chain(*part.values())
+    }
+    assert named == groups
+
+
+def test_help_lists_the_commands_in_the_groups_of_their_page() -> None:
+    page = (ROOT / "docs" / "command-line.md").read_text()
+    sections = dict(re.findall(r"^## (.+)\n((?:(?!## ).*\n)*)", page, re.MULTILINE))
+    for title, rows in COMMANDS.items():
+        assert set(re.findall(r"^\| `([a-z-]+)", sections[title], re.MULTILINE)) <= set(rows)
+        assert set(rows) <= set(re.findall(r"`([a-z-]+)", sections[title]))
 
 
 def test_the_json_in_the_readme_is_json() -> None:

@@ -1,20 +1,19 @@
-"""The commands by name. What a command needs is imported when it runs: `--help` must stay quick."""
+"""The command line itself, and the one place where a failure becomes a sentence and an exit code."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
 
 from ..errors import SteeltrapError
 from ..version import VERSION
-from . import catalogue, configuration, embedding, installing, memories, serving, transfer, upkeep
+from .groups import CommandGroups
 from .terminal import EPILOG, Exit, complain, exit_code, say
 
 
-class Commands(TyperGroup):
-    """The one place where a command's failure becomes a sentence and an exit code."""
+class Commands(CommandGroups):
+    """Every command, with failures explained."""
 
     def make_context(self, *given: Any, **more: Any) -> Any:
         with _explained():  # some options act while they are read: completion writes files
@@ -32,6 +31,12 @@ def _explained() -> Iterator[None]:
     except SteeltrapError as error:
         complain(error.message)
         raise typer.Exit(exit_code(error)) from None
+    except typer.BadParameter as error:
+        sentence = _unfit(error)
+        if sentence is None:
+            raise
+        complain(sentence)
+        raise typer.Exit(Exit.USAGE) from None
     except ModuleNotFoundError as error:
         package = (error.name or "").partition(".")[0]
         if package in ("", "steeltrap"):
@@ -47,13 +52,54 @@ def _explained() -> Iterator[None]:
         raise typer.Exit(Exit.INTERRUPTED) from None
 
 
+def _unfit(error: typer.BadParameter) -> str | None:
+    """The sentence for a value that doesn't fit an option or an argument; None where Typer's own has no words of the
+    library that checks values."""
+    refused = getattr(error.__cause__, "errors", None)
+    if error.param is None or refused is None:
+        return None
+    from ..text.schemas import show
+
+    found: Any = refused()[0]
+    names = [name for name in error.param.opts if name.startswith("--")]
+    name = names[0] if names else error.param.metavar or str(error.param.name).upper()
+    return f"`{name}` must be {_expected(error.param, found)}; got {show(found['input'])}.{_meant(error.param, found)}"
+
+
+def _choices(param: Any) -> list[str]:
+    """The words that a parameter may be; empty where it is no choice."""
+    choices = getattr(getattr(param, "type_descriptor", None), "choices", None) or ()
+    return [str(getattr(choice, "value", choice)) for choice in choices]
+
+
+def _expected(param: Any, found: Any) -> str:
+    if choices := _choices(param):
+        return f"one of {', '.join(choices)}"
+    lowest, highest = getattr(param, "min", None), getattr(param, "max", None)
+    if "int" not in found["type"] and "float" not in found["type"] and (lowest, highest) == (None, None):
+        return f"another value ({found['msg']})"
+    number = "a number" if "float" in found["type"] or isinstance(lowest, float) else "a whole number"
+    if lowest is not None and highest is not None:
+        return f"{number} from {lowest} to {highest}"
+    if lowest is not None:
+        return f"{number} of at least {lowest}"
+    return number if highest is None else f"{number} of at most {highest}"
+
+
+def _meant(param: Any, found: Any) -> str:
+    from difflib import get_close_matches
+
+    near = get_close_matches(str(found["input"]), _choices(param), 1)
+    return f" Did you mean `{near[0]}`?" if near else ""
+
+
 def _installed_by(package: str) -> str:
-    from ..installation import install_line
+    from ..installation import install_line, line_of
 
     if package == "awslambdaric":
         return "run `pip install --group bench` in the project's folder"
     extra = {"boto3": "aws", "botocore": "aws", "opensearchpy": "aws", "onnxruntime": "onnx", "obstore": "bucket"}
-    return f"run `{install_line(extra[package])}`" if package in extra else "install steeltrap again"
+    return f"run `{install_line(extra[package])}`" if package in extra else f"run `{line_of([package])}`"
 
 
 app = typer.Typer(
@@ -80,18 +126,3 @@ def options(
     ] = False,
 ) -> None:
     """The options of the command itself. Each command has its own."""
-
-
-for command in (
-    *(serving.serve, serving.mcp, serving.hook, installing.install, catalogue.tools, catalogue.call),
-    *(memories.remember, memories.revise, memories.recall, memories.history, memories.undo, memories.forget),
-    *(memories.list_, memories.get, memories.delete, memories.trash, memories.stats),
-    *(transfer.import_, transfer.export, transfer.imports),
-    *(upkeep.reembed, upkeep.sweep, upkeep.users, upkeep.forget_user, upkeep.doctor),
-    *(upkeep.backup, upkeep.restore, upkeep.setup, upkeep.index, upkeep.reindex, upkeep.verify),
-):
-    app.command(command.__name__.rstrip("_").replace("_", "-"))(command)
-configuration.register_config(app)
-configuration.register_keys(app)
-embedding.register_embedder(app)
-serving.register_bench(app)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from . import terminal
+from . import completing, terminal
 from .terminal import CliSession, exit_code, opened, rich_console, say, write_json
 
 if TYPE_CHECKING:
@@ -49,7 +49,10 @@ def tools(
 
 
 def call(
-    tool: Annotated[str, typer.Argument(metavar="TOOLSET.TOOL", help="The tool, such as core.search.")],
+    tool: Annotated[
+        str,
+        typer.Argument(metavar="TOOLSET.TOOL", autocompletion=completing.tools, help="The tool, such as core.search."),
+    ],
     arguments: Annotated[
         str, typer.Argument(metavar="JSON", help="The arguments as a JSON object; `-` reads them from stdin.")
     ] = "{}",

@@ -11,7 +11,7 @@ import typer
 
 from ..errors import InvalidInput
 from ..model import UserRef
-from . import terminal
+from . import completing, terminal
 from .terminal import say, write_json
 
 if TYPE_CHECKING:
@@ -26,25 +26,28 @@ _CREDENTIALS: Final = re.compile(r"://[^/?#]*@")
 _QUERY: Final = re.compile(r"[?#].*")
 
 
-def register_config(app: typer.Typer) -> None:
-    settings = typer.Typer(help=_CONFIG, rich_markup_mode=None)
-    settings.callback(invoke_without_command=True)(config)
-    settings.command("set")(set_setting)
-    settings.command("unset")(unset_setting)
-    app.add_typer(settings, name="config")
+Setting = Annotated[
+    str, typer.Argument(metavar="NAME", autocompletion=completing.settings, help="The setting, such as cache_mb.")
+]
+
+config: Final = typer.Typer(add_completion=False, rich_markup_mode=None)
+keys: Final = typer.Typer(
+    add_completion=False,
+    help="API keys for `steeltrap serve --auth keys`.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
 
 
-_CONFIG: Final = "Show the settings and where each comes from; `config set NAME VALUE` changes one."
-
-
-def config(
+@config.callback(invoke_without_command=True)
+def show_settings(
     context: typer.Context,
     data: terminal.Data = None,
     user: terminal.User = None,
     agent: terminal.Agent = None,
     as_json: terminal.Json = False,
 ) -> None:
-    """Show the settings and where each comes from; `config set NAME VALUE` changes one.
+    """Show the settings, or keep one with `config set`.
 
     A value comes from an option, else from the environment, else from steeltrap.toml in the data folder, else it is
     the default. Secrets are masked.
@@ -70,9 +73,10 @@ def config(
         say((line, "" if row["source"] == "default" else "bold"))
 
 
+@config.command("set")
 def set_setting(
     context: typer.Context,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="The setting, such as cache_mb.")],
+    name: Setting,
     value: Annotated[str, typer.Argument(metavar="VALUE", help="Its value; `-` reads it from stdin.")],
     data: terminal.Data = None,
 ) -> None:
@@ -93,9 +97,10 @@ def set_setting(
     _say_afterwards(name)
 
 
+@config.command("unset")
 def unset_setting(
     context: typer.Context,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="The setting, such as cache_mb.")],
+    name: Setting,
     data: terminal.Data = None,
 ) -> None:
     """Take a setting out of steeltrap.toml, so that its default holds again."""
@@ -149,13 +154,7 @@ def shown(settings: "Settings", name: str) -> Any:
 _UNSHOWN: Final = ("Cc", "Cs", "Zl", "Zp")
 
 
-def register_keys(app: typer.Typer) -> None:
-    keys = typer.Typer(help="API keys for `steeltrap serve --auth keys`.", no_args_is_help=True, rich_markup_mode=None)
-    for name, command in (("add", add_key), ("list", list_keys), ("revoke", revoke_key)):
-        keys.command(name)(command)
-    app.add_typer(keys, name="keys")
-
-
+@keys.command("add")
 def add_key(
     user: Annotated[str, typer.Option("--user", metavar="ID", help="The user whose memories the key opens.")],
     tenant: Annotated[str, typer.Option("--tenant", metavar="ID", help="The user's tenant.")] = "",
@@ -170,7 +169,13 @@ def add_key(
         bool, typer.Option("--untrusted", help="Mark what is written with this key as untrusted.")
     ] = False,
     toolset: Annotated[
-        list[str] | None, typer.Option("--toolset", metavar="NAME", help="Allow only this toolset; can be repeated.")
+        list[str] | None,
+        typer.Option(
+            "--toolset",
+            metavar="NAME",
+            autocompletion=completing.toolsets,
+            help="Allow only this toolset; can be repeated.",
+        ),
     ] = None,
     expires: Annotated[
         str | None,
@@ -212,6 +217,7 @@ def add_key(
     )
 
 
+@keys.command("list")
 def list_keys(as_json: terminal.Json = False, data: terminal.Data = None, timezone: terminal.Timezone = None) -> None:
     """List the keys, oldest first, with their users and permissions.
 
@@ -238,6 +244,7 @@ def list_keys(as_json: terminal.Json = False, data: terminal.Data = None, timezo
         say("No API keys. Create one with `steeltrap keys add --user ID`.", error=True)
 
 
+@keys.command("revoke")
 def revoke_key(
     id: Annotated[str, typer.Argument(metavar="ID", help="The key's id, from `keys list`.")],
     data: terminal.Data = None,

@@ -93,7 +93,7 @@ def _cloud(settings: "Settings", embedder: "Embedder | None") -> Iterator[Findin
 
     if embedder is None:
         return
-    mend = "Start it, or fix its address and permissions; `steeltrap setup` creates what is missing."
+    mend = "Start it, or fix its address and permissions; `steeltrap admin setup` creates what is missing."
     try:
         store = runtime.open_store(settings, embedder, SystemClock())
         try:
@@ -111,7 +111,7 @@ def _cloud(settings: "Settings", embedder: "Embedder | None") -> Iterator[Findin
     found = f"Tables {settings.memory_table} and {settings.usage_table}, search index {settings.opensearch_index}."
     yield Finding("store", "fine", found)
     if unfit:
-        yield Finding("index", "broken", unfit, "Run `steeltrap reindex`, or restore the old STEELTRAP_EMBEDDER.")
+        yield Finding("index", "broken", unfit, "Run `steeltrap admin reindex`, or restore the old STEELTRAP_EMBEDDER.")
 
 
 def _log(settings: "Settings") -> Iterator[Finding]:

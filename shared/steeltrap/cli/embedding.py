@@ -22,14 +22,12 @@ _SAMPLE_QUERY: Final = "Which city did my sister say that she wants to move to?"
 _TIMES: Final = 9
 
 
-def register_embedder(app: typer.Typer) -> None:
-    embedder = typer.Typer(help="Choose the embedding model.", no_args_is_help=True, rich_markup_mode=None)
-    embedder.command("small")(small)
-    embedder.command("static-256")(static)
-    embedder.command("add")(add_embedder)
-    app.add_typer(embedder, name="embedder")
+embedder: Final = typer.Typer(
+    add_completion=False, help="Choose the embedding model.", no_args_is_help=True, rich_markup_mode=None
+)
 
 
+@embedder.command("small")
 def small(
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Don't ask before something is installed.")] = False,
     data: terminal.Data = None,
@@ -46,6 +44,7 @@ def small(
     _switch("small", data)
 
 
+@embedder.command("static-256")
 def static(data: terminal.Data = None) -> None:
     """Switch back to the default, static-256: re-embed all memories, and keep the choice."""
     _check_free("static-256")
@@ -88,6 +87,7 @@ def _switch(name: str, data: Path | None) -> None:
     say(f"{run.memories:,} memories of {run.users:,} users have new vectors. Restart a server that is running.")
 
 
+@embedder.command("add")
 def add_embedder(
     folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Folder with model.onnx and tokenizer.json.")],
     name: Annotated[str | None, typer.Option("--name", help="Name of the model. Default: the folder's.")] = None,
@@ -120,14 +120,14 @@ def add_embedder(
         "pooling": pooling,
         "longest_tokens": longest_tokens,
     }
-    embedder = runtime.add_embedder(folder, given)
-    query_ms = round(_query_ms(embedder), 1)
+    added = runtime.add_embedder(folder, given)
+    query_ms = round(_query_ms(added), 1)
     if as_json:
-        levels = {"unrelated": embedder.unrelated, "novel": embedder.novel, "slope": embedder.slope}
-        done = {"name": embedder.name, "dimension": embedder.dimension, **levels, "query_ms": query_ms}
+        levels = {"unrelated": added.unrelated, "novel": added.novel, "slope": added.slope}
+        done = {"name": added.name, "dimension": added.dimension, **levels, "query_ms": query_ms}
         write_json({**done, "folder": str(folder)})
         return
-    say(f"Added {embedder.name}: {embedder.dimension} dimensions, {query_ms:g} ms per query.")
+    say(f"Added {added.name}: {added.dimension} dimensions, {query_ms:g} ms per query.")
     say(f"Use it with STEELTRAP_EMBEDDER=onnx STEELTRAP_EMBEDDER_MODEL={folder}", error=True)
     say("If memories are stored already, run `steeltrap reembed` with these settings.", error=True)
 

@@ -184,11 +184,12 @@ def install(
     ] = False,
     data: terminal.Data = None,
 ) -> None:
-    """Connect a client: its MCP server, and hooks for Claude Code, Codex and Cursor.
+    """Connect Claude Code, Codex, Cursor or another client.
 
-    Says what will be stored, shows the change to the client's own settings, and asks before it writes. Settings that
-    your environment has are kept in the data folder, so that the client has them too. The file as it was is kept beside
-    it, with the ending .before-steeltrap.
+    It gets the MCP server; Claude Code, Codex and Cursor get hooks, too. The command says what will be stored, shows
+    the change to the client's own settings, and asks before it writes. Settings that your environment has are kept in
+    the data folder, so that the client has them too. The file as it was is kept beside it, with the ending
+    .before-steeltrap.
     """
     from ..settings import gather, settings_of
     from . import client_files

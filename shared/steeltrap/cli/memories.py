@@ -1,25 +1,13 @@
-"""Commands on memories: remember, revise, recall, history, undo, forget; list, get, delete, trash, stats."""
+"""Commands that save and show memories: remember, recall, list, get, history, trash, stats."""
 
-import sys
 from typing import Annotated, Any, Final
 
 import typer
 
 from . import terminal
-from .terminal import (
-    CliSession,
-    Reader,
-    complain,
-    confirm_forgetting,
-    indented,
-    on_memory,
-    say,
-    say_about,
-    say_short,
-    say_whole,
-    short,
-    write_json,
-)
+from .changing import existing
+from .showing import Reader, indented, say_about, say_short, say_whole
+from .terminal import CliSession, complain, on_memory, read_stdin, say, write_json
 
 
 @on_memory("data", "user", "agent", "conversation")
@@ -33,7 +21,7 @@ def remember(
     as_json: terminal.Json = False,
 ) -> None:
     """Save one memory."""
-    content = _stdin() if content == "-" else content
+    content = read_stdin() if content == "-" else content
     saved = memory.ask("core.save", content=content, tags=tag, scope=scope)
     if as_json:
         return write_json(saved)
@@ -44,28 +32,6 @@ def remember(
         say((f"Similar to {near['id']}: {near['content']}", "dim"))
     if suggested:
         say(("If it corrects that: forget the new one, then `steeltrap revise ID TEXT` with the older id.", "dim"))
-    return None
-
-
-@on_memory("data", "user", "agent", "conversation")
-def revise(
-    memory: CliSession,
-    id: Annotated[str, typer.Argument(metavar="ID", help="The id of the memory that is no longer right.")],
-    content: Annotated[str, typer.Argument(metavar="TEXT", help="What is right now; `-` reads it from stdin.")],
-    as_json: terminal.Json = False,
-) -> None:
-    """Save a memory in place of another, with the same scope, tags and category.
-
-    The older one stays in the history and comes up no more. `undo` with the new id takes the revision back.
-    """
-    content = _stdin() if content == "-" else content
-    old = memory.ask("core.get", id=id)
-    kept = {name: old[name] for name in ("scope", "tags", "category") if name in old}
-    saved = memory.ask("core.save", content=content, supersedes=[old["id"]], **kept)
-    if as_json:
-        return write_json(saved)
-    say(f"Remembered as {saved['id']} in {saved['scope']}, in place of {old['id']}.")
-    say((f"Superseded: {old['content']}", "dim"))
     return None
 
 
@@ -150,59 +116,6 @@ def history(memory: CliSession, id: terminal.Id, as_json: terminal.Json = False)
     return None
 
 
-@on_memory("data", "user", "agent")
-def undo(memory: CliSession, id: terminal.Id, as_json: terminal.Json = False) -> None:
-    """Undo the last change to a memory, or its deletion."""
-    restored = memory.ask("core.undo", id=id)
-    if as_json:
-        return write_json(restored)
-    if "deleted_at" in restored:
-        say(f"Undone. Deleted again, and what it superseded is back: {restored['content']}")
-    else:
-        say(f"Undone. Version {restored['version']} restores: {restored['content']}")
-    return None
-
-
-@on_memory("data", "user", "agent")
-def forget(
-    memory: CliSession,
-    id: terminal.Id,
-    merged: Annotated[bool, typer.Option("--merged", help="Also forget memories that were merged from it.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Don't ask for confirmation.")] = False,
-    as_json: terminal.Json = False,
-) -> None:
-    """Erase a memory and its history permanently. This can't be undone.
-
-    An episode takes its messages along. A forgotten message is taken out of its episode. The answer lists other
-    memories and exported files that still hold the text.
-    """
-    from ..text.limits import MAX_VERSION
-
-    if not yes:
-        content = memory.ask("core.history", id=id, after=MAX_VERSION)["revisions"][-1]["memory"]["content"]
-        confirm_forgetting(short(content))
-    receipt = memory.ask("core.forget", id=id, merged=merged)
-    if as_json:
-        return write_json(receipt)
-    along = len(receipt["forgotten"]) - 1
-    say(f"Forgotten: {receipt['id']}{f' and {along:,} that belonged to it' if along else ''}. {receipt['message']}")
-    for line in _receipt_lines(receipt):
-        say((line, "dim"))
-    say(receipt["outside"])
-    return None
-
-
-def _receipt_lines(receipt: dict[str, Any]) -> list[str]:
-    lines = [f"still there, {left['why']}: {left['id']}" for left in receipt.get("left", ())]
-    if (more := receipt.get("left_count", 0) - len(lines)) > 0:
-        lines.append(f"still there: {more:,} more")
-    lines += [f"rewritten without it: {each['was']}, now {each['id']}" for each in receipt.get("rewritten", ())]
-    lines += [f"found again, no longer superseded: {id}" for id in receipt.get("back", ())]
-    lines += [f"exported file that holds it: {name}" for name in receipt.get("exports", ())]
-    lines += [f"exported file that could not be read: {name}" for name in receipt.get("unread_exports", ())]
-    return lines + [f"import that brought it: {each['id'][:8]}, {each['name']}" for each in receipt.get("imports", ())]
-
-
 def _print_hit(hit: dict[str, Any], reader: Reader) -> None:
     say((f"{hit['score']:.2f}  ", "green"), indented(hit["content"], 6))
     say_about(hit, reader, 6)
@@ -217,16 +130,6 @@ def _explained(why: dict[str, Any]) -> str:
     parts.append(f"words {why['keyword']:.2f} (BM25 {why['bm25']:.2f})" if why.get("bm25") else "no shared words")
     parts += [f"{rule} {boost:+.2f}" for rule, boost in (why.get("boosts") or {}).items()]
     return "because: " + ", ".join(parts)
-
-
-def _stdin() -> str:
-    """The text that is piped in, without the newlines at its end, as a shell's `$(...)` has it."""
-    from ..errors import InvalidInput
-
-    try:
-        return sys.stdin.buffer.read().decode("utf-8-sig").rstrip("\r\n")
-    except UnicodeDecodeError:
-        raise InvalidInput("The text is not valid UTF-8; send it encoded as UTF-8.") from None
 
 
 _COUNTED: Final = {
@@ -258,9 +161,10 @@ def list_(
     ] = False,
     as_json: terminal.Json = False,
 ) -> None:
-    """List memories, the latest first, by when they happened; without such a date, by when they were saved.
+    """List memories, those that happened last first.
 
-    Long texts are cut; `get` shows the whole memory. To find something, use `recall`.
+    A memory without such a date counts from when it was saved. Long texts are cut; `get` shows the whole memory. To
+    find something, use `recall`.
     """
     page = memory.ask(
         "core.list",
@@ -281,40 +185,24 @@ def list_(
 
 
 @on_memory("data", "user", "agent", "timezone")
-def get(memory: CliSession, id: terminal.Id, as_json: terminal.Json = False) -> None:
-    """Show one memory with all its fields."""
-    found = memory.ask("core.get", id=id)
+def get(memory: CliSession, ids: terminal.Ids, as_json: terminal.Json = False) -> None:
+    """Show memories with all their fields."""
+    found = [existing(memory, id) for id in ids]
     reader = Reader.of(memory)
     if as_json:
-        return write_json(found)
-    say_whole(found, reader)
-    return None
-
-
-@on_memory("data", "user", "agent")
-def delete(memory: CliSession, id: terminal.Id, as_json: terminal.Json = False) -> None:
-    """Delete a memory. `undo ID` restores it for STEELTRAP_RETENTION_DAYS.
-
-    `trash` lists the deleted memories. `forget` erases a memory permanently.
-    """
-    content = memory.ask("core.get", id=id)["content"]
-    done = memory.ask("core.delete", id=id)
-    days = memory.settings.retention_days
-    if as_json:
-        return write_json(done)
-    say(f"Deleted: {short(content)}")
-    if days:
-        say((f"To restore it within {days:g} days: `steeltrap undo {id}`.", "dim"))
-    else:
-        say(("It can't be restored, because STEELTRAP_RETENTION_DAYS is 0.", "dim"))
+        return write_json(found if len(found) > 1 else found[0])
+    for number, each in enumerate(found):
+        if number:
+            say("")
+        say_whole(each, reader)
     return None
 
 
 @on_memory("data", "user", "agent", "timezone")
 def trash(memory: CliSession, limit: Limit = 20, offset: Offset = 0, as_json: terminal.Json = False) -> None:
-    """List the deleted memories that can be restored, latest deletion first.
+    """List the deleted memories that `undo` can restore.
 
-    `steeltrap undo ID` restores one. (`steeltrap restore` is for backups.)
+    The latest deletion comes first. `steeltrap undo ID` restores one. (`steeltrap restore` is for backups.)
     """
     page = memory.ask("core.list", deleted=True, limit=limit, offset=offset)
     reader = Reader.of(memory)

@@ -1,18 +1,16 @@
-"""serve and mcp, the long-running commands; hook, which agents start; bench, which is not in the package."""
+"""serve and mcp, the long-running commands; hook, which agents start."""
 
-import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated
 
 import typer
 
-from ..errors import NotFound
 from ..servers.hooks import command
 from ..servers.process.authentication import Auth
-from . import terminal
+from . import completing, terminal
 from .terminal import say
 
 
@@ -68,7 +66,13 @@ def _show(lines: Sequence[str]) -> None:
 
 def mcp(
     toolset: Annotated[
-        str, typer.Option("--toolset", metavar="NAME", help="The toolset to offer; core has every tool.")
+        str,
+        typer.Option(
+            "--toolset",
+            metavar="NAME",
+            autocompletion=completing.toolsets,
+            help="The toolset to offer; core has every tool.",
+        ),
     ] = "agent",
     data: terminal.Data = None,
     user: terminal.User = None,
@@ -103,7 +107,6 @@ def mcp(
 def _scope_of_project(named: str) -> str | None:
     """The scope of the project that the user named, else of the one that the client works in."""
     import os
-    from pathlib import Path
 
     from ..project import folder_of_client, project_of
 
@@ -133,23 +136,3 @@ def hook(
     anything fails; hooks/hooks.log in the data folder says why. STEELTRAP_HOOKS=off switches it off.
     """
     command.run(event, client=client, data=None if data is None else str(data))
-
-
-_CHECKOUT: Final = Path(__file__).parents[3]
-
-
-def register_bench(app: typer.Typer) -> None:
-    if not (_CHECKOUT / "bench" / "commands.py").is_file():
-        takes_all = {"allow_extra_args": True, "ignore_unknown_options": True}
-        app.command(name="bench", context_settings=takes_all)(elsewhere)
-        return
-    if str(_CHECKOUT) not in sys.path:
-        sys.path.append(str(_CHECKOUT))
-    from bench import commands
-
-    commands.register(app)
-
-
-def elsewhere() -> None:
-    """Measure retrieval and speed (from a checkout of the project only)."""
-    raise NotFound("The benchmarks are not in the package; clone the project's repository and run `make bench` there.")

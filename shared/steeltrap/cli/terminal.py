@@ -1,11 +1,12 @@
-"""The parts that commands share: their options, opening a door, words and tables on a terminal, exit codes."""
+"""The parts that commands share: their options, opening a door, lines and questions on a terminal, exit codes.
+
+Needs little, because `--help` must be quick; `showing` prints memories."""
 
 import json
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime, tzinfo
 from enum import IntEnum
 from functools import cache, wraps
 from inspect import Parameter, Signature, signature
@@ -15,10 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from ..errors import InvalidInput, OverQuota, SteeltrapError
-from ..model import UserRef
-from ..servers.process.logs import log_to_stderr
-from ..text.dates import age, from_zone, in_zone, minute_text, read, zone_of
-from ..text.titles import conversation_title, happened_at
+from . import completing
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -56,8 +54,8 @@ _CODES: Final = {
 EPILOG: Final = (
     "Exit codes: 0 success; 1 other failure (also: doctor found a fault, or you answered no); 2 wrong usage or "
     "invalid input; 3 not found; 4 conflict; 5 store or embedder unavailable, try again; 6 import incomplete, the"
-    " failed items are listed; 7 over the quota of memories or bytes; 130 interrupted. Settings come from "
-    "STEELTRAP_* variables (STEELTRAP_DATA, STEELTRAP_USER, ...); options override them."
+    " failed items are listed; 7 over the quota of memories or bytes; 130 interrupted. Settings come from options, "
+    "else from STEELTRAP_* variables, else from the data folder: see `steeltrap config`."
 )
 
 
@@ -80,6 +78,8 @@ Conversation = Annotated[str | None, typer.Option("--conversation", metavar="ID"
 
 
 def _known_zone(name: str | None) -> str | None:
+    from ..text.dates import zone_of
+
     if name and zone_of(name) is None:
         from ..text.schemas import show
 
@@ -96,10 +96,24 @@ Timezone = Annotated[
         help="Time zone of days and times, such as Europe/Lisbon (STEELTRAP_TIMEZONE, else the machine's).",
     ),
 ]
-Id = Annotated[str, typer.Argument(metavar="ID", help="The memory's id, or the start that an agent shows.")]
+Id = Annotated[
+    str,
+    typer.Argument(
+        metavar="ID", autocompletion=completing.memories, help="The memory's id, or the start that an agent shows."
+    ),
+]
+_IDS: Final = "Ids of memories, or the starts that an agent shows."
+Ids = Annotated[list[str], typer.Argument(metavar="ID", autocompletion=completing.memories, help=_IDS)]
+ChangedIds = Annotated[list[str], typer.Argument(metavar="ID", autocompletion=completing.changed_memories, help=_IDS)]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Toolset = Annotated[
-    str | None, typer.Option("--toolset", metavar="NAME", help="Only this toolset, such as core or notes.")
+    str | None,
+    typer.Option(
+        "--toolset",
+        metavar="NAME",
+        autocompletion=completing.toolsets,
+        help="Only this toolset, such as core or notes.",
+    ),
 ]
 
 
@@ -144,6 +158,14 @@ _CONTROLS = dict.fromkeys((*range(9), *range(11, 32), *range(127, 160)), "�")
 def printable(content: str) -> str:
     """Without control characters: a stored escape sequence must not drive the reader's terminal."""
     return content.translate(_CONTROLS)
+
+
+def read_stdin() -> str:
+    """The text that is piped in, without the newlines at its end, as a shell's `$(...)` has it. Raises InvalidInput."""
+    try:
+        return sys.stdin.buffer.read().decode("utf-8-sig").rstrip("\r\n")
+    except UnicodeDecodeError:
+        raise InvalidInput("The text is not valid UTF-8; send it encoded as UTF-8.") from None
 
 
 def confirm(question: str, *, otherwise: str) -> None:
@@ -249,8 +271,9 @@ def opened(
     It has this `embedder`, or the one that the settings choose; `as_set` it has the default one where they choose none,
     whoever made the folder's vectors.
     """
-    from ..model import Caller
+    from ..model import Caller, UserRef
     from ..runtime import local as runtime
+    from ..servers.process.logs import log_to_stderr
     from ..settings import read_settings
 
     folder = data and data.expanduser()
@@ -261,10 +284,6 @@ def opened(
         yield CliSession(door, Caller(UserRef(settings.user), settings.agent, conversation), settings)
     finally:
         door.store.close()
-
-
-_SHORT = 200
-"""Characters of a memory's text where one line shows it."""
 
 
 _OPTIONS: Final = {"data": Data, "user": User, "agent": Agent, "conversation": Conversation, "timezone": Timezone}
@@ -287,115 +306,3 @@ def on_memory(*options: str) -> Callable[[Callable[..., None]], Callable[..., No
         return run
 
     return command
-
-
-@dataclass(frozen=True, slots=True)
-class Reader:
-    """When somebody reads, and in which time zone; None is the machine's own."""
-
-    now: datetime
-    zone: tzinfo | None
-
-    @classmethod
-    def of(cls, memory: CliSession) -> "Reader":
-        return cls(memory.door.clock.now(), memory.settings.zone)
-
-    def time(self, moment: str) -> str:
-        """A time with its zone, to the minute; a date without a time as it is."""
-        at = read(moment)
-        shown = minute_text(at, self.zone)
-        return f"{shown} {in_zone(at, self.zone):%Z}" if isinstance(at, datetime) else shown
-
-    def age(self, moment: str) -> str:
-        """How long ago it was, in words; empty for what is yet to come."""
-        return age(read(moment), self.now, self.zone)
-
-    def when(self, moment: str) -> str:
-        """A time, and how long ago it was."""
-        age = self.age(moment)
-        return f"{self.time(moment)}, {age}" if age else self.time(moment)
-
-    def utc(self, typed: str) -> str:
-        """A time that was typed, which is local unless it names a zone; what is no time stays as it is."""
-        try:
-            then = datetime.fromisoformat(typed.strip())
-            if then.tzinfo is None and not typed.strip().isdigit():
-                return from_zone(then, self.zone).astimezone(UTC).isoformat()
-        except (ValueError, OverflowError, OSError):
-            pass
-        return typed
-
-
-def say_about(memory: Mapping[str, Any], reader: Reader, indent: int) -> None:
-    """The line under a memory's text: its id, scope, age and tags, and what became of it."""
-    width = rich_console().width if sys.stdout.isatty() else None
-    say((folded(_about(memory, reader), indent, width), "dim"))
-
-
-def folded(parts: list[str], indent: int, width: int | None) -> str:
-    """The parts on one line, or on as many as a terminal of this width needs to break none of them."""
-    lines = [" " * indent + parts[0]]
-    for part in parts[1:]:
-        if width is None or len(lines[-1]) + 2 + len(part) <= width:
-            lines[-1] += f"  {part}"
-        else:
-            lines.append(" " * indent + part)
-    return "\n".join(lines)
-
-
-def _about(memory: Mapping[str, Any], reader: Reader) -> list[str]:
-    parts = [memory["id"], memory["scope"], reader.when(happened_at(memory))]
-    if "superseded_by" in memory:
-        age = reader.age(memory.get("superseded_at") or memory["updated_at"])
-        parts.append(f"superseded by {memory['superseded_by']} {age}".rstrip())
-    elif "deleted_at" in memory:
-        parts.append(f"deleted {reader.when(memory['deleted_at'])}")
-    elif (age := reader.age(memory["updated_at"])) != reader.age(memory["created_at"]):
-        parts.append(f"updated {age}".rstrip())
-    if title := conversation_title(memory):
-        parts.append(f'of "{title}"')
-    parts += ["pinned"] if memory.get("pinned") else []
-    parts += [f"#{tag}" for tag in memory.get("tags", ())]
-    return parts
-
-
-def say_short(memory: Mapping[str, Any], reader: Reader) -> None:
-    """A memory in two lines: the beginning of its text, and about it."""
-    say(short(memory["content"]))
-    say_about(memory, reader, 2)
-
-
-def say_whole(memory: Mapping[str, Any], reader: Reader) -> None:
-    """Everything that a memory has: its text, then each field by its name."""
-    say(memory["content"])
-    for name, value in memory.items():
-        if name not in ("content", "messages"):
-            say((f"  {name:16}", "dim"), _field(name, value, reader))
-    for message in memory.get("messages", ()):
-        say((f"  {message.get('speaker') or message['role']}: ", "dim"), indented(message["content"], 4))
-
-
-def short(content: str) -> str:
-    """The text on one line, cut where it is long."""
-    line = " ".join(content.split())
-    return line if len(line) <= _SHORT else line[:_SHORT] + "..."
-
-
-def indented(content: str, columns: int) -> str:
-    """The text with its further lines this far to the right."""
-    return content.replace("\n", "\n" + " " * columns)
-
-
-def field_line(name: str, value: Any, reader: Reader) -> str:
-    """A field by its name, with its value as people read it."""
-    return f"{name}: {_field(name, value, reader)}"
-
-
-def _field(name: str, value: Any, reader: Reader) -> str:
-    if name.endswith(("_at", "_until")):
-        return reader.when(value)
-    if name == "links":
-        return ", ".join(f"{link['target_id']} ({link['strength']:.2f})" for link in value)
-    if isinstance(value, list):
-        return ", ".join(value)
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

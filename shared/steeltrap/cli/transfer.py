@@ -20,19 +20,8 @@ from ..full_disks import is_full
 from ..model import DEFAULT_SCOPE
 from . import terminal
 from .memories import Limit, Offset
-from .terminal import (
-    CliSession,
-    Exit,
-    Reader,
-    complain,
-    field_line,
-    on_memory,
-    opened,
-    progress_bar,
-    say,
-    short,
-    write_json,
-)
+from .showing import Reader, field_line, short
+from .terminal import CliSession, Exit, complain, on_memory, opened, progress_bar, say, write_json
 
 if TYPE_CHECKING:
     from ..engine.call import Call
@@ -103,9 +92,10 @@ def imports(
     offset: Offset = 0,
     as_json: terminal.Json = False,
 ) -> None:
-    """List the imports, the latest first: when, from which file, and what each wrote.
+    """List the imports: when, from which file, and what each wrote.
 
-    `import --undo ID` takes one back. An unfinished import was stopped or killed; the same command again goes on.
+    The latest comes first. `import --undo ID` takes one back. An unfinished import was stopped or killed; the same
+    command again goes on.
     """
     page = memory.ask("core.list_imports", id=id, limit=limit, offset=offset)
     reader = Reader.of(memory)

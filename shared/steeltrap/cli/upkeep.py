@@ -225,9 +225,10 @@ def backup(
     as_json: terminal.Json = False,
     data: terminal.Data = None,
 ) -> None:
-    """Back up the data folder, also while it is served: memories, exported files, keys.
+    """Back up the data folder, also while it is served.
 
-    TARGET is there only once the backup is complete. The exit code is 1 if a damaged file had to be left out.
+    Memories, exported files, settings and keys are copied. TARGET is there only once the backup is complete. The exit
+    code is 1 if a damaged file had to be left out.
     """
     from ..runtime import local as runtime
     from ..servers.hooks.server_file import NAME as SERVER_FILE
