@@ -65,7 +65,7 @@ def test_a_name_that_is_none_says_what_there_is(tmp_path: Path) -> None:
             memory.cor.save()
         with pytest.raises(AttributeError, match="there are: save, get"):
             memory.core.sav()
-        with pytest.raises(NotFound, match="there are"):
+        with pytest.raises(NotFound, match="did you mean `save`"):
             memory.call("core.sav")
 
 
