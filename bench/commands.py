@@ -34,6 +34,7 @@ def register(bench: typer.Typer) -> None:
     bench.command()(cold)
     bench.command()(warm)
     bench.command()(backup)
+    bench.command()(replica)
     bench.command()(attacks)
 
 
@@ -244,6 +245,29 @@ def backup(
     from .report import show
 
     show(measure(size), as_json, TITLES)
+
+
+def replica(
+    size: Annotated[int, typer.Option("--size", metavar="N", min=1, help="Number of memories of one user.")] = 10_000,
+    users: Annotated[
+        int,
+        typer.Option("--users", metavar="N", min=10, help="Number of users that share a cache for a tenth of them."),
+    ] = 1000,
+    searches: Annotated[
+        int, typer.Option("--searches", metavar="N", min=10, help="Number of searches and of saves of each kind.")
+    ] = 300,
+    as_json: terminal.Json = False,
+) -> None:
+    """Measure files that are replicated through a log.
+
+    First a log in a folder is compared with SQLite alone: searches, durable saves and an import, in turn. Then there is
+    a pause of 25 ms before each read of the log and of 35 ms before each write, as of a bucket in the same region.
+    The folders are removed afterwards.
+    """
+    from .replica import TITLES, measure
+    from .report import show
+
+    show(measure(size, users, searches), as_json, TITLES)
 
 
 def attacks(

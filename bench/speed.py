@@ -96,7 +96,7 @@ def measure(size: int, users: int, against: str | None, store: Store = Store.SQL
         room = _bytes(door, callers, texts)
         questions = corpus.questions(texts, max(_SEARCHES, 3 * users) + _WARM)
         for question, caller in zip(questions[:_WARM], callers, strict=False):
-            _search(door, caller, question)
+            search(door, caller, question)
         resident = _resident_mb()
         peer = None
         if against is not None:
@@ -108,10 +108,10 @@ def measure(size: int, users: int, against: str | None, store: Store = Store.SQL
         new = list(corpus.texts(_SAVES + _WARM + _RECENT, part=1))
         baseline = _baseline(place, callers, questions, new[-_RECENT:], indexing, size) if place.baseline else {}
         del new[-_RECENT:]
-        saves = _alternate(partial(_save, door), None if peer is None else peer.save, callers, new)
+        saves = alternate(partial(save, door), None if peer is None else peer.save, callers, new)
         place.settle()
-        searches = _alternate(partial(_search, door), None if peer is None else peer.search, callers, questions)
-        recalls = _alternate(partial(_search, door), partial(_retrieve, door), callers, questions[:_RETRIEVALS])
+        searches = alternate(partial(search, door), None if peer is None else peer.search, callers, questions)
+        recalls = alternate(partial(search, door), partial(_retrieve, door), callers, questions[:_RETRIEVALS])
         served = _over_http(door, folder / "ours", callers[0], questions) if store is Store.SQLITE else {}
     figures = {**_figures(saves, searches, size / loading), **served, **_retrieval(recalls)}
     return {"size": size, "users": users, **figures, **baseline, **room, "resident_mb": resident}
@@ -145,8 +145,8 @@ def _baseline(
     assert place.baseline is not None
     indexed, bulk = place.baseline.bulk(callers)
     for turn, said in enumerate(recent):
-        _save(place.door, callers[turn % len(callers)], said)
-    pair = _alternate(partial(_search, place.door), place.baseline.search, callers, questions)
+        save(place.door, callers[turn % len(callers)], said)
+    pair = alternate(partial(search, place.door), place.baseline.search, callers, questions)
     p50, baseline_p50 = milliseconds(pair.ours, 0.5), milliseconds(pair.peers, 0.5)
     return {
         "baseline_p50_ms": baseline_p50,
@@ -165,7 +165,7 @@ def _over_http(door: Door, folder: Path, caller: Caller, questions: list[str]) -
         def ask(_: Caller, question: str) -> None:
             client.post("/v1/core/search", json.dumps({"query": question, "limit": _LIMIT}))
 
-        pair = _alternate(partial(_search, door), ask, [caller], questions[:_SERVED])
+        pair = alternate(partial(search, door), ask, [caller], questions[:_SERVED])
     adds = [over - here for over, here in zip(pair.peers, pair.ours, strict=True)]
     return {"http_search_p50_ms": milliseconds(pair.peers, 0.5), "http_adds_ms": milliseconds(adds, 0.5)}
 
@@ -191,7 +191,7 @@ def _load(door: Door, callers: list[Caller], shares: list[list[str]]) -> float:
     return time.perf_counter() - began
 
 
-def _alternate(ours: Act, peers: Act | None, callers: list[Caller], texts: list[str]) -> Pair:
+def alternate(ours: Act, peers: Act | None, callers: list[Caller], texts: list[str]) -> Pair:
     """Time both with the same texts in turn, so that what else the machine does meets both."""
     pair = Pair()
     ends = time.perf_counter() + _SECONDS
@@ -219,7 +219,8 @@ def _timed(act: Act, caller: Caller, said: str) -> float:
     return time.perf_counter() - began
 
 
-def _search(door: Door, caller: Caller, question: str) -> None:
+def search(door: Door, caller: Caller, question: str) -> None:
+    """A hybrid search of one user."""
     _ask(door, "core.search", {"query": question, "limit": _LIMIT}, caller)
 
 
@@ -227,7 +228,8 @@ def _retrieve(door: Door, caller: Caller, question: str) -> None:
     _ask(door, "core.retrieve_memory", {"query": question, "limit": _LIMIT}, caller)
 
 
-def _save(door: Door, caller: Caller, content: str) -> None:
+def save(door: Door, caller: Caller, content: str) -> None:
+    """A save of one user."""
     _ask(door, "core.save", {"content": content}, caller)
 
 

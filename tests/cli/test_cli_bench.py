@@ -197,6 +197,16 @@ def test_backup_compares_calls_during_backups_with_those_before():
         assert figures[kind]["during"]["ratio"] > 0
 
 
+def test_replica_compares_a_log_near_and_far_with_sqlite_alone():
+    command = [*COMMAND, "bench", "replica", "--size", "30", "--users", "10", "--searches", "10", "--json"]
+    figures = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    assert (figures["size"], figures["users"]) == (30, 10)
+    assert all(figures[f"{kind}_ratio"] > 0 for kind in ("search", "save", "import", "users_p50", "users_p95"))
+    assert figures["far_search_p50_ms"] > 25
+    assert figures["far_save_p50_ms"] > 25 + 35
+    assert figures["far_cold_ms"]["30 memories"]["median"] > 2 * 25
+
+
 def test_warm_says_what_a_function_adds():
     # In a process of its own: a function's log is JSON from then on.
     command = [*COMMAND, "bench", "warm", "--calls", "3", "--json"]

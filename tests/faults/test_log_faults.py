@@ -4,6 +4,7 @@ writer --settle--> client --> proxy with a rule --> S3, Azure, Google's XML inte
 """
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from random import Random
 from threading import Lock, Thread
 from typing import Final
@@ -29,6 +30,7 @@ from faults.proxy import (
 )
 from steeltrap.errors import Unavailable
 from steeltrap.ports import Deadline, Log
+from steeltrap.stores.logs.folder import FolderLog
 from steeltrap.stores.replica.entries import LogEntry, Lost, new_nonce, settle, unpack
 
 SECONDS: Final = 60.0
@@ -143,6 +145,26 @@ def test_an_outage_ends_with_the_deadline_and_says_that_it_may_have_been_saved(
     assert failed.value.can_retry
     proxy.rule = passing
     assert log.read_on(1) == []
+
+
+class _Refusing(FolderLog):
+    """A log whose service fails so many times, and then refuses for good."""
+
+    def __init__(self, folder: Path, times: int) -> None:
+        super().__init__(folder, ANA)
+        self._times = times
+
+    def create(self, n: int, entry: bytes) -> bool:
+        self._times -= 1
+        raise Unavailable("503" if self._times >= 0 else "403", retryable=self._times >= 0, part="store")
+
+
+def test_a_refusal_after_a_failure_leaves_open_whether_it_was_saved(tmp_path: Path, clock: SettableClock) -> None:
+    with pytest.raises(Unavailable, match="403"):
+        _settle(_Refusing(tmp_path, 0), _entry(1), clock)
+    with pytest.raises(Unavailable, match="Whether this was saved could not be found out") as failed:
+        _settle(_Refusing(tmp_path, 1), _entry(1), clock)
+    assert failed.value.can_retry
 
 
 @pytest.mark.parametrize("name", ["500", "hung up", "silence"])

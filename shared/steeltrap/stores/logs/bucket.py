@@ -4,7 +4,7 @@ An entry is an object that is only created where none is, in one request of the 
 gets the number, and whoever reads sees an entry as a whole or not at all.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain, repeat
 from secrets import token_bytes, token_hex
 from typing import Final
@@ -89,13 +89,7 @@ class BucketLog:
         return self._objects.get_all([self._entry(n) for n in numbers])
 
     def read_on(self, n: int) -> list[bytes]:
-        entries: list[bytes] = []
-        for size in chain(_WAVES, repeat(AT_ONCE)):
-            for entry in self.read(range(n + len(entries), n + len(entries) + size)):
-                if entry is None:
-                    return entries
-                entries.append(entry)
-        raise AssertionError("waves never end")
+        return read_in_waves(self.read, n)
 
     def overwrite(self, stubs: Mapping[int, bytes]) -> None:
         self._objects.side_by_side(self._objects.put, map(self._entry, stubs), stubs.values())
@@ -123,3 +117,14 @@ class BucketLog:
 
     def _base(self, name: BaseName) -> str:
         return f"{self._bases}/{base_name(name)}"
+
+
+def read_in_waves(read: Callable[[Sequence[int]], list[bytes | None]], n: int) -> list[bytes]:
+    """The entry `n` and all behind it up to the first number that isn't taken, more and more of them side by side."""
+    entries: list[bytes] = []
+    for size in chain(_WAVES, repeat(AT_ONCE)):
+        for entry in read(range(n + len(entries), n + len(entries) + size)):
+            if entry is None:
+                return entries
+            entries.append(entry)
+    raise AssertionError("waves never end")

@@ -6,17 +6,19 @@ so at once, the later one to look sees both.
 
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
 import apsw
 
 from ...errors import Unavailable
 from ...model import UserRef
-from ...ports import Log
+from ...ports import BaseName, Log
 from ..data_folder import hold
 from ..sqlite.connection import select, transaction, translated
 from ..sqlite.foreign import distrust
@@ -24,6 +26,9 @@ from ..sqlite.header import owner
 from ..sqlite.schema import TABLES, has_own_schema
 from .entries import LogEntry, damaged, fingerprint, newer, unpack
 from .position import TABLE, Position, read_position, write_position
+
+A = TypeVar("A")
+B = TypeVar("B")
 
 _COPY: Final = "-base-"
 
@@ -102,16 +107,30 @@ def clear_bases(log: Log) -> None:
             log.delete_base(name)
 
 
-def read_newest(log: Log, user: UserRef) -> tuple[LogEntry, int] | None:
-    """The newest base of a log and its size as it is stored; None where there is none. Raises Unavailable."""
-    while names := log.bases():
-        data = log.read_base(names[-1])
+def read_newest(
+    log: Log, user: UserRef, names: Sequence[BaseName] | None = None
+) -> tuple[LogEntry, int, list[bytes]] | None:
+    """The newest base of a log, its size as it is stored and the entries behind it; None where there is no base.
+
+    `names` are the bases where they were just listed. Raises Unavailable.
+    """
+    while names := log.bases() if names is None else names:
+        newest = names[-1]
+        data, entries = side_by_side(partial(log.read_base, newest), partial(log.read_on, newest.n + 1))
         if data is not None:  # else a newer one came in between
-            base = unpack(data, user, names[-1].n)
+            base = unpack(data, user, newest.n)
             if base.kind != "base":
                 raise damaged(f"base {base.n} is none")
-            return base, len(data)
+            return base, len(data), entries
+        names = None
     return None
+
+
+def side_by_side(first: Callable[[], A], second: Callable[[], B]) -> tuple[A, B]:
+    """The answers to two requests that are made at once. Raises what the first raises, else the second."""
+    with ThreadPoolExecutor(1) as pool:
+        answer = pool.submit(second)
+        return first(), answer.result()
 
 
 @contextmanager

@@ -165,9 +165,10 @@ def settle(log: Log, n: int, entry: bytes, deadline: Deadline, pause: Callable[[
     """Create an entry, and be sure of it: every answer but success is settled by reading the place.
 
     A service that fails may have done its work, and a client that tries again by itself meets its own entry. Raises
-    Lost when another writer took the number, Unavailable when nothing could be settled until the deadline.
+    Lost when another writer took the number, Unavailable when nothing could be settled until the deadline, or the
+    service refuses: it says whether an earlier attempt may still have worked.
     """
-    wait = _PAUSE
+    wait, is_sure = _PAUSE, True
     while True:
         failure: Unavailable | None = None
         try:
@@ -180,14 +181,16 @@ def settle(log: Log, n: int, entry: bytes, deadline: Deadline, pause: Callable[[
             if nonce_of(stored) == nonce_of(entry):
                 return
             raise Lost
-        if failure is not None and not failure.can_retry:
+        is_refused = failure is not None and not failure.can_retry
+        if failure is not None and is_refused and is_sure:
             raise failure
-        if deadline.before() <= wait:
+        if is_refused or deadline.before() <= wait:
             raise Unavailable(
                 "Whether this was saved could not be found out in time: repeat it with the same idempotency key, or "
                 "look whether it is there.",
                 part="store",
             ) from failure
+        is_sure = False
         pause(wait)
         wait = min(2 * wait, 1.0)
 

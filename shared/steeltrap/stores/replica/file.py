@@ -26,12 +26,26 @@ from ..sqlite.header import Header
 from ..sqlite.opening import Identity, identity
 from ..sqlite.schema import TABLES
 from ..sqlite.scrubbing import Reserve, scrub
-from .bases import clear_bases, make_base, read_newest, remove_copies, started, stub_entries, take_rows, unpacked
+from .bases import (
+    clear_bases,
+    make_base,
+    read_newest,
+    remove_copies,
+    side_by_side,
+    started,
+    stub_entries,
+    take_rows,
+    unpacked,
+)
 from .entries import LogEntry, Lost, damaged, fingerprint, new_nonce, newer, number_of, settle, unpack
 from .position import Position, open_replica, read_position, write_position
 
 _MOST_ENTRIES: Final = 256
 """Entries behind a base, at most: so many are read and applied in a moment."""
+_FEWEST_ENTRIES: Final = 8
+"""So few entries are read side by side: a base would make nothing quicker."""
+_SMALL_BASE: Final = 64 * 1024
+"""A base of fewer bytes is made as seldom as one of so many."""
 _LARGE_BASE: Final = 16 * 1024 * 1024
 """A base of more bytes is made only when the entries since are worth it."""
 _CROWD_SECONDS: Final = 5.0
@@ -69,6 +83,7 @@ class ReplicaFile(UserFile):
         self._fingerprint: tuple[apsw.Connection, int, bytes] | None = None
         self._committed_at = -_NEAR_SECONDS
         self._crowded_until = 0.0
+        self._had_nothing = False
         self._usage_since = clock.monotonic()
 
     # Reading the log
@@ -77,15 +92,26 @@ class ReplicaFile(UserFile):
         """Bring the file to the end of the log. Raises Unavailable when the log can't be read."""
         position = self._position()
         if position.n == 0:
-            if self._log.read([1]) == [None]:
-                return
-            entries: list[bytes] = []
+            self._begin(deadline)
+        elif entries := self._log.read_on(position.n + 1):
+            with self._write_turn(deadline.before()):
+                self._take_in(entries, deadline)
+
+    def _begin(self, deadline: Deadline) -> None:
+        """Make the file of what the log has, if it has anything. A log that had nothing is asked for its entries only:
+        to list its bases costs more."""
+        if self._had_nothing:
+            first, bases = self._log.read([1]), None
         else:
-            entries = self._log.read_on(position.n + 1)
-            if not entries:
-                return
+            first, bases = side_by_side(lambda: self._log.read([1]), self._log.bases)
+        if first[0] is None:
+            if bases and self._log.read([1]) == [None]:  # else it came between the two requests
+                raise damaged("entry 1 is missing")
+            self._had_nothing = not bases
+            return
+        entries = [] if bases is None or bases else [first[0], *self._log.read_on(2)]
         with self._write_turn(deadline.before()):
-            self._take_in(entries, deadline)
+            self._take_in(entries, deadline, bases)
 
     def _position(self) -> Position:
         """Where the file is, as far as this process knows: another one that shares the file may have gone on."""
@@ -113,31 +139,28 @@ class ReplicaFile(UserFile):
                 if identity(self.path) is None:
                     self._disconnect()
 
-    def _take_in(self, entries: Sequence[bytes], deadline: Deadline) -> None:
-        """Apply entries that were read, in one's turn to write. With none, the file begins with what the log has."""
+    def _take_in(self, entries: Sequence[bytes], deadline: Deadline, bases: Sequence[BaseName] | None = None) -> None:
+        """Apply entries that were read, in one's turn to write. With none, the file begins with what the log has:
+        with the newest of `bases`, where these were just listed."""
         for is_last_try in (False, True):
             try:
-                self._apply_or_load(entries)
+                self._apply_or_load(entries, bases)
                 break
             except _Diverged as error:
                 if is_last_try:
                     raise damaged(str(error)) from error
                 _log.warning("a replica was thrown away and is made again: %s", error)
                 self._remove()
-                entries = []
+                entries, bases = [], None
         position, _ = self._known or (None, None)
         if position is not None and position.removed > position.scrubbed:
             self._scrub_here(deadline)
 
-    def _apply_or_load(self, entries: Sequence[bytes]) -> None:
+    def _apply_or_load(self, entries: Sequence[bytes], bases: Sequence[BaseName] | None) -> None:
         if not entries:
-            self._load()
-            entries = self._log.read_on(self._read_known().n + 1)
-        while entries:
-            if self._apply(entries):
-                return
-            self._load()  # an entry is a stub: what it changed is in a base
-            entries = self._log.read_on(self._read_known().n + 1)
+            entries = self._load(bases)
+        while entries and not self._apply(entries):
+            entries = self._load()  # an entry is a stub: what it changed is in a base
 
     def _apply(self, stored: Sequence[bytes]) -> bool:
         """Apply entries, those that the file has left out. False at a stub, with nothing applied."""
@@ -178,22 +201,23 @@ class ReplicaFile(UserFile):
                 raise _Diverged(f"entry {entry.n} doesn't follow entry {before[0]}")
             before = entry.n, entry.nonce
 
-    def _load(self) -> None:
-        """Begin with the newest base, or with an empty file where there is none."""
-        newest = read_newest(self._log, self.header.user)
+    def _load(self, bases: Sequence[BaseName] | None = None) -> list[bytes]:
+        """Begin with the newest base, or with an empty file where there is none; the entries behind it."""
+        newest = read_newest(self._log, self.header.user, bases)
         if newest is None:
             if self._read_known().n:
                 raise damaged("entries were removed, and there is no base")
-            return
-        base, size = newest
+            return self._log.read_on(1)
+        base, size, entries = newest
         self._make_room(len(base.body))
         self._data.make()
         self.path.parent.mkdir(mode=0o700, exist_ok=True)
         with unpacked(base, size, self.path, self._log_id) as made:
             if identity(self.path) is None and self._put_in_place(made):
                 self._known = None
-                return
-            self._replace_rows(made, base, size)
+            else:
+                self._replace_rows(made, base, size)
+        return entries
 
     def _put_in_place(self, made: Path) -> bool:
         with self._read_lock:
@@ -373,9 +397,10 @@ class ReplicaFile(UserFile):
         if position is None:
             return False
         entries = position.n - position.base
-        return (entries > _MOST_ENTRIES and position.base_bytes < _LARGE_BASE) or (
-            entries > 8 and position.base > 0 and 4 * position.since_bytes > max(position.base_bytes, 65_536)
-        )
+        if entries > _MOST_ENTRIES and position.base_bytes < _LARGE_BASE:
+            return True
+        is_worth_it = position.since_bytes > max(position.base_bytes, _SMALL_BASE) // 4
+        return entries > _FEWEST_ENTRIES and is_worth_it
 
     def put_base(self) -> None:
         """Put a base for new replicas, and clear away those that nobody needs. Raises Unavailable."""
