@@ -46,13 +46,9 @@ class MissingPython(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Bundle:
-    """The packages of one kind of function: a dependency group of pyproject.toml, for one version of Python.
-
-    With `embedder`, the local embedder too.
-    """
+    """The packages of one kind of function: a dependency group of pyproject.toml, for one version of Python."""
 
     group: str
-    embedder: bool
     python: str
 
     def target(self) -> list[str]:
@@ -71,7 +67,6 @@ class Bundle:
         facts = [
             self.group,
             groups,
-            self.embedder,
             self.python,
             self.target(),
             _LOCK.read_text(),
@@ -92,9 +87,6 @@ class Bundle:
 
     def _fill(self, folder: Path) -> None:
         self._install(folder, "--group", f"{_PROJECT}:{self.group}")
-        if self.embedder:
-            # Not what it brings along to download models: the model is part of the code.
-            self._install(folder, "--no-deps", "tokenizers")
         _prune(folder)
         _compile(folder, "/opt/python", self.interpreter())
 

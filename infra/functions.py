@@ -118,8 +118,7 @@ class Functions(Construct):
 
     def _layer(self, bundle: BundleName) -> lambda_.LayerVersion:
         if bundle not in self._layers:
-            embedder = self._stage.has_local_embedder
-            wanted = Bundle(GROUPS[bundle], embedder, self._stage.python)
+            wanted = Bundle(GROUPS[bundle], self._stage.python)
             built = self._packed.layers[bundle] if self._packed else wanted.build()
             self._layers[bundle] = lambda_.LayerVersion(
                 self, f"{bundle.title()}Layer", code=lambda_.Code.from_asset(str(built))

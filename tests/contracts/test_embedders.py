@@ -21,8 +21,9 @@ from typing import Any
 import numpy as np
 import pytest
 from bench.paraphrases import PARAPHRASES
-from hypothesis import assume, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
+from tokenizers import Tokenizer
 
 pytest.register_assert_rewrite("contracts.embedder_contract")
 
@@ -517,8 +518,38 @@ def test_the_short_cut_of_static_256_finds_the_pieces_that_its_tokenizer_finds(t
     model = STATIC._loaded()
     pieces, places, _ = model._split(text)
     assume(not places)
-    found = model._tokenizer.encode(static._BEYOND_LATIN.sub(" ", text), add_special_tokens=False).ids
+    found = model._pieces.encode(static._BEYOND_LATIN.sub(" ", text))
     assert pieces - {static._UNKNOWN} == {*found} - {static._UNKNOWN}
+
+
+@pytest.fixture(scope="module")
+def peer() -> Callable[[str], list[int]]:
+    """The package `tokenizers` over the same file."""
+    tokenizer = Tokenizer.from_file(str(static.FOLDER / "tokenizer.json"))
+    return lambda text: tokenizer.encode(text, add_special_tokens=False).ids
+
+
+def test_word_pieces_are_those_of_tokenizers_for_every_character_that_the_model_is_asked_about(
+    peer: Callable[[str], list[int]],
+) -> None:
+    pieces = STATIC._loaded()._pieces
+    asked = (chr(code) for code in range(sys.maxunicode + 1) if not 0xD800 <= code <= 0xDFFF)
+    asked = (char for char in asked if not static._BEYOND_LATIN.match(char) and ord(char) < 0x40000)
+    assert [char for char in asked if [*pieces.encode(f"a{char}b")] != peer(f"a{char}b")] == []
+
+
+@given(st.text(st.characters(max_codepoint=0x36F) | st.sampled_from("[MASK]\u1e9b\u2019\u2c7c😀中\u200b"), max_size=60))
+@settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_word_pieces_are_those_of_tokenizers_for_any_text(peer: Callable[[str], list[int]], text: str) -> None:
+    assert [*STATIC._loaded()._pieces.encode(text)] == peer(text)
+
+
+@given(
+    st.lists(st.integers(0, 30_521) | st.sampled_from([100, 101, 999, 1005, 1012, 1024, 1055, 2025, 2079]), max_size=8)
+)
+def test_word_pieces_make_the_words_that_tokenizers_makes(numbers: list[int]) -> None:
+    peer = Tokenizer.from_file(str(static.FOLDER / "tokenizer.json"))
+    assert STATIC._loaded()._pieces.decode(numbers) == peer.decode(numbers)
 
 
 def test_static_256_leaves_the_process_as_it_was_and_lets_it_fork() -> None:
@@ -526,11 +557,11 @@ def test_static_256_leaves_the_process_as_it_was_and_lets_it_fork() -> None:
         "import logging, os, sys\n"
         "from steeltrap.embedders.static import StaticEmbedder\n"
         "embedder = StaticEmbedder()\n"
-        "assert 'numpy' not in sys.modules and 'tokenizers' not in sys.modules\n"
+        "assert 'numpy' not in sys.modules\n"
         "embed = lambda: embedder.embed(['tea', '', 'coffee'] * 40, purpose='query', timeout=30)\n"
         "before = embed()\n"
         "assert logging.root.handlers == [] and logging.root.level == logging.WARNING\n"
-        "assert not {'requests', 'huggingface_hub', 'safetensors'} & set(sys.modules)\n"
+        "assert not {'requests', 'huggingface_hub', 'safetensors', 'tokenizers'} & set(sys.modules)\n"
         "child = os.fork()\n"
         "if not child:\n"
         "    os._exit(0 if embed() == before else 1)\n"

@@ -137,7 +137,7 @@ class _Here(Bundle):
 def deployed_stage(aws: Aws, stage: Stage, assembly: Path) -> Iterator[Deployment]:
     """A stage, synthesised and deployed, which is gone in the end."""
     app = App(outdir=str(assembly))
-    layers = {name: _Here(group, embedder=True, python=stage.python).build() for name, group in GROUPS.items()}
+    layers = {name: _Here(group, python=stage.python).build() for name, group in GROUPS.items()}
     Steeltrap(app, stage, CATALOGUE, packed=Packed(pack_code(sys.executable, embedder=True), layers))
     app.synth()
     with deployed(aws, assembly, stage.stack_name) as outputs:

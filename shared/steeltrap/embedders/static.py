@@ -21,11 +21,11 @@ from ..text.words import fold_case, normalised, tokens
 from .calibration import STATIC_NOVEL, STATIC_SLOPE, STATIC_UNRELATED, STATIC_UNRELATED_JAPANESE
 from .languages import Languages
 from .vectors import out_of_time, placed, worded
+from .word_pieces import WordPieces
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
-    from tokenizers import Tokenizer
 
 ABSENT: Final = -1
 """The place of a word that the lexicon doesn't know."""
@@ -70,7 +70,7 @@ def readable() -> Iterator[None]:
     except Exception as error:
         if TooManyFiles.are_behind(error):
             raise TooManyFiles(part="embedder") from error
-        # tokenizers raises bare Exception, numpy and the file system their own.
+        # numpy, zipfile, json and the file system raise their own.
         raise Unavailable(
             "The model static-256 can't be read: run `pip install --force-reinstall steeltrap`, or choose another "
             "STEELTRAP_EMBEDDER.",
@@ -291,17 +291,17 @@ class StaticEmbedder:
 
 
 class _Model:
-    """The rows of the word pieces in 8 bits, what to multiply each row by, the tokenizer, and the lexicon."""
+    """The rows of the word pieces in 8 bits, what to multiply each row by, the vocabulary, and the lexicon."""
 
     def __init__(
         self,
-        tokenizer: "Tokenizer",
+        pieces: WordPieces,
         table: "NDArray[np.int8]",
         weights: "dict[str, NDArray[np.float32]]",
         lexicon: Lexicon,
         languages: Languages,
     ) -> None:
-        self._tokenizer = tokenizer
+        self._pieces = pieces
         self._table = table
         self._weights = weights
         self._lexicon = lexicon
@@ -338,7 +338,7 @@ class _Model:
     def knows(self, word: str) -> bool:
         """Whether a word is one of English as a whole, of the lexicon, or of another language."""
         lowered = _lowered(word)
-        pieces = self._tokenized(lowered)
+        pieces = self._pieces.encode(lowered)
         if (len(pieces) == 1 and pieces[0] != _UNKNOWN) or self._lexicon.place(lowered) != ABSENT:
             return True
         with readable():
@@ -360,13 +360,13 @@ class _Model:
             lowered = _lowered(latin)
             words = {word for word in _WORD.findall(lowered) if len(word) <= _LONGEST_WORD}
             met = set(chain.from_iterable(map(self._of_word, words)))
-            pieces = set(self._tokenized(latin))
+            pieces = set(self._pieces.encode(latin))
         language = self._language(words)
         known = self._foreign(words, met) if language is None else self._known(words, language)
         if not known:
             return {piece for piece in pieces if piece < self._size}, [], None
         rest = _WORD.sub(lambda word: " " if word[0] in known else word[0], lowered.translate(_MARKS))
-        return set(self._tokenized(rest)), [*chain.from_iterable(known.values())], language
+        return set(self._pieces.encode(rest)), [*chain.from_iterable(known.values())], language
 
     def gloss(self, text: str) -> str:
         """The text in English words, if it is Spanish or German."""
@@ -376,7 +376,7 @@ class _Model:
         others = (word for word in words - known.keys() if word.isalpha() and len(self._of_word(word)) > 1)
         if not known or len(known) < _MOSTLY * (len(known) + sum(1 for _ in others)):
             return text
-        glosses = {word: self._tokenizer.decode(self._lexicon.english(places)) for word, places in known.items()}
+        glosses = {word: self._pieces.decode(self._lexicon.english(places)) for word, places in known.items()}
         return _WORD.sub(lambda word: glosses.get(word[0], word[0]), lowered.translate(_MARKS))
 
     def _language(self, words: set[str]) -> str | None:
@@ -420,7 +420,7 @@ class _Model:
     def _looked_up(self, word: str) -> tuple[int, ...]:
         """The pieces of a word; behind them, if the lexicon knows it too, the number of pieces plus its place there."""
         place = self._lexicon.place(word)
-        return self._tokenized(word) if place == ABSENT else (*self._tokenized(word), self._size + place)
+        return self._pieces.encode(word) if place == ABSENT else (*self._pieces.encode(word), self._size + place)
 
     def _beyond_latin(self, text: str, words: Sequence[str]) -> "NDArray[np.float32]":
         digests = [digest(word) for word in words]
@@ -447,10 +447,6 @@ class _Model:
                 total += _KNOWN * _hashed(_words_beyond_latin(" ".join(known)))
                 lowered = _without(lowered, runs, known.keys())
         return total + _hashed(_words_beyond_latin(lowered))
-
-    def _tokenized(self, text: str) -> tuple[int, ...]:
-        # One at a time: the tokenizer's thread pool would warn in a process that forks.
-        return tuple(self._tokenizer.encode(text, add_special_tokens=False).ids)
 
 
 def _words_beyond_latin(text: str) -> list[str]:
@@ -494,11 +490,10 @@ def _load() -> _Model:
     """Read the model from its folder. Raises Unavailable when it can't be read."""
     with readable():
         import numpy as np
-        from tokenizers import Tokenizer
 
         with (FOLDER / "model.npz").open("rb") as file, np.load(file) as arrays:
             table, scale, of_query = arrays["table"], arrays["scale"], arrays["qw"]
-        tokenizer = Tokenizer.from_file(str(FOLDER / "tokenizer.json"))
+        pieces = WordPieces(FOLDER / "tokenizer.json")
         weights = {"document": scale, "query": scale * of_query.astype("f4")}
         lexicon = Lexicon(FOLDER / "lexicon.npz", FOLDER / "english.npz")
-        return _Model(tokenizer, table, weights, lexicon, Languages(FOLDER / "words.npz"))
+        return _Model(pieces, table, weights, lexicon, Languages(FOLDER / "words.npz"))

@@ -1,0 +1,116 @@
+"""BERT's word pieces, uncased: a text as numbers of a vocabulary, as the package `tokenizers` makes them.
+
+That package requires what downloads models, ten packages that static-256 doesn't need. A test compares the two over
+every character.
+"""
+
+import json
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from pathlib import Path
+from typing import Final
+
+_LONGEST: Final = 100
+"""Characters of a word; a longer one is unknown."""
+_CONTINUES: Final = "##"
+_KEPT: Final = 20_000
+_LINE_SPACES: Final = "\t\n\r"
+_DROPPED: Final = ("Cc", "Cf", "Co", "Cs")
+"""The categories of characters that leave no trace."""
+_IDEOGRAPHS: Final = re.compile(
+    "[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0002a6df\U0002a700-\U0002b81f\U0002b920-\U0002ceaf"
+    "\U0002f800-\U0002fa1f]"
+)
+_ASCII_PUNCTUATION: Final = frozenset("!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~")
+_LATER_PUNCTUATION: Final = re.compile("[\u2e43-\u2e7f]")
+"""Newer than the tables by which the model was trained: letters of unknown words there."""
+_TIGHTENED: Final = (
+    *((" .", "."), (" ?", "?"), (" !", "!"), (" ,", ","), (" ' ", "'"), (" n't", "n't"), (" 'm", "'m")),
+    *((" do not", " don't"), (" 's", "'s"), (" 've", "'ve"), (" 're", "'re")),
+)
+
+
+class WordPieces:
+    """The pieces of a vocabulary. Safe for threads."""
+
+    def __init__(self, path: Path) -> None:
+        """Read a `tokenizer.json` of the kind WordPiece. Raises OSError, ValueError and KeyError."""
+        described = json.loads(path.read_text("utf-8"))
+        self._numbers: dict[str, int] = described["model"]["vocab"]
+        self._pieces = {number: piece for piece, number in self._numbers.items()}
+        self._unknown = self._numbers[described["model"]["unk_token"]]
+        self._special: dict[str, int] = {each["content"]: each["id"] for each in described["added_tokens"]}
+        self._parts = re.compile("(" + "|".join(map(re.escape, self._special)) + ")")
+        self._spellings = _Spellings()
+        self._of_word = lru_cache(_KEPT)(self._split)
+
+    def encode(self, text: str) -> tuple[int, ...]:
+        """The numbers of a text's pieces, in order."""
+        found: list[int] = []
+        for part in self._parts.split(text):
+            if (special := self._special.get(part)) is not None:
+                found.append(special)
+                continue
+            for word in part.translate(self._spellings).split(" "):
+                found += self._of_word(word)
+        return tuple(found)
+
+    def decode(self, numbers: Iterable[int]) -> str:
+        """The words that pieces make, without the special ones."""
+        special = set(self._special.values())
+        return "".join(_joined(self._pieces[number] for number in numbers if number not in special))
+
+    def _split(self, word: str) -> tuple[int, ...]:
+        """The longest piece that a word begins with, and so on; one unknown piece if that leads nowhere."""
+        if len(word) > _LONGEST:
+            return (self._unknown,)
+        found: list[int] = []
+        start = 0
+        while start < len(word):
+            prefix = _CONTINUES if start else ""
+            ends = range(len(word), start, -1)
+            end = next((end for end in ends if prefix + word[start:end] in self._numbers), None)
+            if end is None:
+                return (self._unknown,)
+            found.append(self._numbers[prefix + word[start:end]])
+            start = end
+        return tuple(found)
+
+
+class _Spellings(dict[int, str]):
+    """Each character as the vocabulary has it, for `str.translate`; worked out when a text first has it."""
+
+    def __missing__(self, code: int) -> str:
+        self[code] = spelling = _spelled(chr(code))
+        return spelling
+
+
+def _spelled(char: str) -> str:
+    """Without accents, in lower case, and between spaces where it is a word of its own."""
+    if char in _LINE_SPACES:
+        return " "
+    if char == "\ufffd" or unicodedata.category(char) in _DROPPED:
+        return ""
+    if char.isspace():
+        return " "
+    bare = (each for each in unicodedata.normalize("NFD", char) if unicodedata.category(each) != "Mn")
+    lowered = "".join(f" {each} " if _is_punctuation(each) else each.lower() for each in bare)
+    return f" {lowered} " if _IDEOGRAPHS.match(char) else lowered
+
+
+def _is_punctuation(char: str) -> bool:
+    if char in _ASCII_PUNCTUATION:
+        return True
+    return unicodedata.category(char).startswith("P") and _LATER_PUNCTUATION.match(char) is None
+
+
+def _joined(pieces: Iterable[str]) -> Iterator[str]:
+    for place, piece in enumerate(pieces):
+        text = (
+            piece.removeprefix(_CONTINUES) if place and piece.startswith(_CONTINUES) else f"{' ' * bool(place)}{piece}"
+        )
+        for loose, tight in _TIGHTENED:
+            text = text.replace(loose, tight)
+        yield text
