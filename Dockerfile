@@ -29,7 +29,7 @@ COPY shared shared
 COPY models/small models/small
 ARG EMBEDDER=static-256
 RUN if [ "${EMBEDDER}" = small ]; then \
-      /build/bin/pip --python /app/bin/python install --no-compile onnxruntime && more=./models/small; \
+      /build/bin/pip --python /app/bin/python install --no-compile onnxruntime tokenizers && more=./models/small; \
     fi \
     && export PIP_REQUIRE_HASHES='' PIP_CONSTRAINT='' PIP_BUILD_CONSTRAINT='' \
     && /build/bin/pip wheel --no-deps --no-build-isolation --wheel-dir /wheels . ${more:+"$more"} \

@@ -7,7 +7,7 @@ QUIETLY := --quiet --disable-pip-version-check
 LOCKED := --require-hashes --constraint constraints.txt --build-constraint constraints.txt
 PIP := $(BIN)/python -m pip install $(QUIETLY)
 LOCK := .build/locking/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-package steeltrap-small $(UPGRADE)
-LOWEST := --extra aws --extra bedrock --extra bucket --extra lambda
+LOWEST := --extra server --extra aws --extra bedrock --extra bucket --extra lambda
 GROUPS := $(addprefix --group ,function function-mcp function-http dev bench browser infra mutation build)
 CDK := infra/node_modules/.bin/cdk
 CONSOLE := tests/console/node_modules/.package-lock.json
@@ -202,7 +202,8 @@ update-rules: $(INSTALLED) ## Make the rules that find secrets again from gitlea
 
 lock: .build/locking/.installed ## Regenerate the lock files from pyproject.toml (UPGRADE=--upgrade takes the newest versions)
 	$(LOCK) --all-extras $(GROUPS) pyproject.toml --output-file constraints.txt
-	$(LOCK) --constraint constraints.txt pyproject.toml --output-file locks/product.txt
+	$(LOCK) --constraint constraints.txt --extra server pyproject.toml --output-file locks/product.txt
+	$(LOCK) --constraint constraints.txt pyproject.toml --output-file locks/library.txt
 	rm -f .build/lowest.txt  # so that no version of before is kept
 	$(LOCK) --resolution lowest-direct $(LOWEST) pyproject.toml --output-file .build/lowest.txt
 	$(LOCK) --constraint .build/lowest.txt $(LOWEST) --group dev --group bench --group build pyproject.toml --output-file locks/lowest.txt
@@ -225,8 +226,11 @@ dist: $(INSTALLED) .build/release/.installed ## Build wheel and source distribut
 	.build/release/bin/twine check --strict dist/*
 	$(PYTHON) -m venv .build/wheel
 	.build/wheel/bin/python -m pip install $(QUIETLY) --require-hashes --requirement locks/pip.txt
-	.build/wheel/bin/python -m pip install $(QUIETLY) $(LOCKED) --requirement locks/product.txt
+	.build/wheel/bin/python -m pip install $(QUIETLY) $(LOCKED) --requirement locks/library.txt
 	.build/wheel/bin/python -m pip install $(QUIETLY) --no-deps dist/steeltrap-*.whl
+	.build/wheel/bin/python examples/plain_python.py
+	.build/wheel/bin/python examples/mcp_client.py
+	.build/wheel/bin/python -m pip install $(QUIETLY) $(LOCKED) --requirement locks/product.txt
 	.build/wheel/bin/python docs/generate.py --check README.md
 
 mcpb: $(INSTALLED) ## Build the bundle that Claude Desktop installs into .build/steeltrap-VERSION.mcpb

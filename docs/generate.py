@@ -36,7 +36,7 @@ if __name__ == "__main__":
 
 from infra.stage import Stage
 
-from docs import cost, registry, stub, tokens
+from docs import cost, packages, registry, stub, tokens
 
 DOCS = Path(__file__).parent
 ROOT = DOCS.parent
@@ -84,6 +84,7 @@ def pages() -> list[tuple[Path, str]]:
             (DOCS / "openapi.json", openapi_page()),
             (stub.STUB, stub.stub(CATALOGUE)),
             (DOCS / "cost.md", cost.page((DOCS / "cost.md").read_text())),
+            (packages.PAGE, packages.with_tables(packages.PAGE.read_text())),
             (DOCS / "agents.md", tokens.with_tokens((DOCS / "agents.md").read_text())),
             (registry.SERVER, registry.server()),
             *((path, with_transcripts(path.read_text())) for path in TRANSCRIPTS),

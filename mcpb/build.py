@@ -94,7 +94,7 @@ def manifest() -> dict[str, Any]:
 def _pyproject(wheel: str) -> str:
     locked = [
         line.removesuffix(" \\").strip()
-        for line in (ROOT / "locks/product.txt").read_text().splitlines()
+        for line in (ROOT / "locks/library.txt").read_text().splitlines()
         if "==" in line
     ]
     return "\n".join(

@@ -26,7 +26,7 @@ _EXTRA: Final = re.compile(r"extra == ['\"]([\w-]+)")
 def lacks_small() -> bool:
     """Whether one of the packages that the embedder `small` needs is not there."""
     importlib.invalidate_caches()  # they may have been installed a moment ago
-    return any(importlib.util.find_spec(name) is None for name in ("steeltrap_small", "onnxruntime"))
+    return any(importlib.util.find_spec(name) is None for name in ("steeltrap_small", "onnxruntime", "tokenizers"))
 
 
 def install_line(extra: str) -> str:

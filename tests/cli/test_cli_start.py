@@ -2,15 +2,22 @@
 
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
 import sys
+import tomllib
 import urllib.request
+from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
+from steeltrap import installation
+from steeltrap.cli import app as application
 from steeltrap.version import VERSION
 
 MAIN = "from steeltrap.cli import main; main()"
@@ -149,7 +156,22 @@ def test_a_missing_package_is_named_with_how_to_install_it(run, monkeypatch):
     monkeypatch.delitem(sys.modules, "steeltrap.servers.process.connections", raising=False)
     result = run("serve", "--port", "0")
     assert result.exit_code == 5
-    assert "-m pip install uvicorn" in result.stderr
+    assert result.stderr == (
+        "This needs the extra `server`, whose package uvicorn is not installed: "
+        f"run `{installation.install_line('server')}`.\n"
+    )
+
+
+def test_every_package_of_the_server_is_one_of_its_extra():
+    """Or `serve` would tell those who lack one to install steeltrap again."""
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    asked = {canonicalize_name(Requirement(each).name) for each in extras["server"]}
+    modules = {name for name, extra in application._EXTRAS.items() if extra == "server"}
+    assert {canonicalize_name(packages_distributions()[name][0]) for name in modules} <= asked
+    for source in (ROOT / "shared/steeltrap/servers").glob("[acp]*/*.py"):
+        for name in re.findall(r"^\s*(?:from|import) (\w+)", source.read_text(), re.MULTILINE):
+            [distribution] = packages_distributions().get(name, ["steeltrap"])
+            assert canonicalize_name(distribution) not in asked or name in modules, source
 
 
 @pytest.mark.slow

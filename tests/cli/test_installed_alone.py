@@ -29,7 +29,14 @@ def test_the_package_alone_remembers_and_recalls(tmp_path: Path) -> None:
     memories = ("--data", tmp_path / "memories")
     _run(steeltrap, "remember", "The staging deploy key rotates every 90 days.", *memories)
     assert "90 days" in _run(steeltrap, "recall", "when do we change the deploy key?", *memories)
-    _run(python, "-c", "import steeltrap.servers.asgi.app, steeltrap.servers.mcp, uvicorn")
+    _run(python, ROOT / "examples" / "plain_python.py")
+    _run(python, ROOT / "examples" / "mcp_client.py")
+    refused = subprocess.run([steeltrap, "serve", *memories], capture_output=True, text=True, check=False)
+    assert "This needs the extra `server`" in refused.stderr
+    assert len([*(tmp_path / "venv").rglob("*.dist-info")]) <= 45
+
+    _run(*PIP, "--python", python, "install", "--constraint", versions, f"{wheel}[server]")
+    _run(python, "-c", "import steeltrap.servers.asgi.app, steeltrap.servers.process.server, steeltrap.servers.console")
 
 
 def _run(*command: str | Path) -> str:

@@ -196,11 +196,12 @@ def test_a_call_does_not_wait_longer_than_it_may_for_a_model_that_another_call_l
     assert len(embedder.embed(["tea"], purpose="query", timeout=30)) == 1
 
 
-def test_missing_packages_say_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("package", ["onnxruntime", "tokenizers"])
+def test_missing_packages_say_what_to_install(package: str, monkeypatch: pytest.MonkeyPatch) -> None:
     embedder = OnnxEmbedder(small_model())
-    monkeypatch.setitem(sys.modules, "onnxruntime", None)
+    monkeypatch.setitem(sys.modules, package, None)
     said = refusal(embedder.load, Unavailable)
-    assert "run `pip install onnxruntime`" in said
+    assert said.startswith(f"{package} is not installed: run `pip install onnxruntime tokenizers`")
 
 
 # Folders that something is wrong with

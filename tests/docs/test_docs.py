@@ -14,7 +14,7 @@ import pytest
 from openapi_spec_validator import validate
 from typer.testing import CliRunner
 
-from docs import generate, registry, stub, tokens
+from docs import generate, packages, registry, stub, tokens
 from steeltrap.cli.app import app
 from steeltrap.cli.groups import COMMANDS, OPERATORS
 from steeltrap.servers.http import STATUS
@@ -52,6 +52,14 @@ def test_the_openapi_document_is_valid() -> None:
 
 def test_the_entry_for_mcps_registry_is_as_generated() -> None:
     assert registry.SERVER.read_text() == registry.server(), "run `make docs`"
+
+
+def test_the_page_on_packages_names_each_with_its_reason() -> None:
+    """Sizes differ between machines."""
+    page = packages.PAGE.read_text()
+    kept = [re.sub(r"[\d.]+ (?=\||MB)", "", text) for text in (page, packages.with_tables(page))]
+    assert kept[0] == kept[1], "run `make docs`"
+    assert "Python, the command line and MCP over stdio: 45 packages, " in page
 
 
 def test_the_types_of_the_python_calls_are_as_generated() -> None:

@@ -65,7 +65,7 @@ def test_a_client_with_uv_finds_all_that_it_installs(unpacked: Path, manifest: d
 
 def test_dependencies_have_the_locked_versions(unpacked: Path) -> None:
     constraints = tomllib.loads((unpacked / "pyproject.toml").read_text())["tool"]["uv"]["constraint-dependencies"]
-    locked = re.findall(r"^([A-Za-z0-9._-]+==\S+)", (build.ROOT / "locks/product.txt").read_text(), re.MULTILINE)
+    locked = re.findall(r"^([A-Za-z0-9._-]+==\S+)", (build.ROOT / "locks/library.txt").read_text(), re.MULTILINE)
     assert [constraint.split(" ")[0] for constraint in constraints] == locked
 
 

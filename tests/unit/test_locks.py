@@ -18,7 +18,7 @@ from packaging.version import Version
 ROOT = Path(__file__).parents[2]
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())
 LOCKS = [ROOT / "constraints.txt", *sorted((ROOT / "locks").glob("*.txt"))]
-ALL, PRODUCT = ROOT / "constraints.txt", ROOT / "locks" / "product.txt"
+ALL, PRODUCT, LIBRARY = ROOT / "constraints.txt", ROOT / "locks" / "product.txt", ROOT / "locks" / "library.txt"
 
 
 def _locked(lock: Path) -> list[tuple[Requirement, int]]:
@@ -28,12 +28,17 @@ def _locked(lock: Path) -> list[tuple[Requirement, int]]:
 
 
 def _named() -> dict[str, list[Requirement]]:
-    """The product's requirements in pyproject.toml, and all with extras and groups. Our own model is built here."""
-    product = PROJECT["project"]["dependencies"]
+    """The requirements in pyproject.toml: the library's, the product's with its server, and all with extras and groups.
+    Our own model is built here.
+    """
+    library = PROJECT["project"]["dependencies"]
+    product = [*library, *PROJECT["project"]["optional-dependencies"]["server"]]
     extras = [*chain.from_iterable(PROJECT["project"]["optional-dependencies"].values())]
     theirs = [line for line in extras if not line.startswith("steeltrap-")]
     grouped = [line for group in PROJECT["dependency-groups"].values() for line in group if isinstance(line, str)]
-    return {"product": [*map(Requirement, product)], "all": [*map(Requirement, [*product, *theirs, *grouped])]}
+    everything = [*library, *theirs, *grouped]
+    named = {"library": library, "product": product, "all": everything}
+    return {which: [*map(Requirement, lines)] for which, lines in named.items()}
 
 
 @pytest.mark.parametrize("lock", LOCKS, ids=lambda lock: lock.name)
@@ -46,7 +51,11 @@ def test_every_package_of_a_lock_file_has_one_version_and_a_hash(lock: Path) -> 
     assert "://" not in lock.read_text()
 
 
-@pytest.mark.parametrize(("lock", "which"), [(PRODUCT, "product"), (ALL, "all")], ids=["product", "all"])
+@pytest.mark.parametrize(
+    ("lock", "which"),
+    [(LIBRARY, "library"), (PRODUCT, "product"), (ALL, "all")],
+    ids=["library", "product", "all"],
+)
 def test_every_dependency_is_locked_in_a_version_that_it_admits(lock: Path, which: str) -> None:
     locked: dict[str, list[Requirement]] = {}
     for requirement, _ in _locked(lock):
@@ -62,7 +71,9 @@ def test_every_dependency_is_locked_in_a_version_that_it_admits(lock: Path, whic
 def test_what_make_test_lowest_installs_is_the_lowest_that_is_declared() -> None:
     locked = {canonicalize_name(each.name): each for each, _ in _locked(ROOT / "locks" / "lowest.txt")}
     extras = PROJECT["project"]["optional-dependencies"]
-    for asked in map(Requirement, [*PROJECT["project"]["dependencies"], *extras["aws"], *extras["lambda"]]):
+    for asked in map(
+        Requirement, [*PROJECT["project"]["dependencies"], *extras["server"], *extras["aws"], *extras["lambda"]]
+    ):
         [lowest] = [Version(bound.version) for bound in asked.specifier if bound.operator == ">="]
         found = Version(str(locked[canonicalize_name(asked.name)].specifier).removeprefix("=="))
         assert found.release[: len(lowest.release)] == lowest.release, f"{asked} is locked as {found}: run `make lock`"
@@ -70,6 +81,17 @@ def test_what_make_test_lowest_installs_is_the_lowest_that_is_declared() -> None
 
 def test_the_product_has_the_versions_that_tests_run_with() -> None:
     assert {str(requirement) for requirement, _ in _locked(PRODUCT)} <= {str(each) for each, _ in _locked(ALL)}
+
+
+@pytest.mark.parametrize("python", ["3.11", "3.12", "3.13", "3.14"])
+@pytest.mark.parametrize("platform", ["linux", "darwin"])
+def test_the_library_is_at_most_45_packages(python: str, platform: str) -> None:
+    here = {"python_version": python, "python_full_version": f"{python}.0", "sys_platform": platform}
+    needed = {each.name for each, _ in _locked(LIBRARY) if each.marker is None or each.marker.evaluate(here)}
+    assert len({*needed, "steeltrap"}) <= 45
+    server = {each.name for each, _ in _locked(PRODUCT)}
+    assert needed < server
+    assert not {"fastapi", "jinja2", "prometheus-client", "tokenizers", "huggingface-hub"} & needed
 
 
 def test_nothing_is_installed_here_that_is_not_locked() -> None:

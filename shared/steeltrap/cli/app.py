@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import typer
 
@@ -41,7 +41,7 @@ def _explained() -> Iterator[None]:
         package = (error.name or "").partition(".")[0]
         if package in ("", "steeltrap"):
             raise  # ours are always there: this is a fault to be seen
-        complain(f"The package {package} is not installed: {_installed_by(package)}.")
+        complain(_how_to_install(package))
         raise typer.Exit(Exit.UNAVAILABLE) from None
     except BrokenPipeError:
         raise  # whoever read the output has gone; the group's own main ends quietly
@@ -93,13 +93,24 @@ def _meant(param: Any, found: Any) -> str:
     return f" Did you mean `{near[0]}`?" if near else ""
 
 
-def _installed_by(package: str) -> str:
+_EXTRAS: Final = {
+    **dict.fromkeys(("boto3", "botocore", "opensearchpy"), "aws"),
+    **dict.fromkeys(("onnxruntime", "tokenizers"), "onnx"),
+    "obstore": "bucket",
+    **dict.fromkeys(
+        ("fastapi", "uvicorn", "httptools", "prometheus_client", "jwt", "jinja2", "markdown_it", "nh3"), "server"
+    ),
+}
+
+
+def _how_to_install(package: str) -> str:
     from ..installation import install_line, line_of
 
     if package == "awslambdaric":
-        return "run `pip install --group bench` in the project's folder"
-    extra = {"boto3": "aws", "botocore": "aws", "opensearchpy": "aws", "onnxruntime": "onnx", "obstore": "bucket"}
-    return f"run `{install_line(extra[package])}`" if package in extra else f"run `{line_of([package])}`"
+        return f"The package {package} is not installed: run `pip install --group bench` in the project's folder."
+    if (extra := _EXTRAS.get(package)) is None:
+        return f"The package {package} is not installed: run `{line_of([package])}`."
+    return f"This needs the extra `{extra}`, whose package {package} is not installed: run `{install_line(extra)}`."
 
 
 app = typer.Typer(

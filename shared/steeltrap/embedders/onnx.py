@@ -276,7 +276,8 @@ def open_model(folder: Path, described: Description) -> Model:
         from tokenizers import Tokenizer
     except ImportError as error:
         raise Unavailable(
-            "onnxruntime is not installed: run `pip install onnxruntime`, or choose another STEELTRAP_EMBEDDER.",
+            f"{error.name} is not installed: run `pip install onnxruntime tokenizers`, or choose another "
+            "STEELTRAP_EMBEDDER.",
             retryable=False,
             part="embedder",
         ) from error
