@@ -41,8 +41,9 @@ class WordPieces:
         self._numbers: dict[str, int] = described["model"]["vocab"]
         self._pieces = {number: piece for piece, number in self._numbers.items()}
         self._unknown = self._numbers[described["model"]["unk_token"]]
-        self._special: dict[str, int] = {each["content"]: each["id"] for each in described["added_tokens"]}
-        self._parts = re.compile("(" + "|".join(map(re.escape, self._special)) + ")")
+        special: dict[str, int] = {each["content"]: each["id"] for each in described["added_tokens"]}
+        self._special = special
+        self._parts = re.compile("(" + "|".join(map(re.escape, special)) + ")")
         self._spellings = _Spellings()
         self._of_word = lru_cache(_KEPT)(self._split)
 
