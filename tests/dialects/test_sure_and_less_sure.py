@@ -26,6 +26,16 @@ FACTS = (
     "The API rate limit is 600 requests per minute per key.",
 )
 
+PETS = (
+    "Our cat is called Miso.",
+    "The kids want a hamster.",
+    "My mother keeps bees.",
+    "Otto the rabbit chews cables.",
+    "We feed Nora's fish in August.",
+    "The parrot speaks Portuguese.",
+    "A hedgehog sleeps under the shed.",
+)
+
 LITERALLY = {
     "addresses": ("What is on 192.168.1.10?", "The printer is 192.168.1.10.", "The router is 192.168.10.1."),
     "versions": ("Do we run 3.11.2?", "We run Python 3.11.2.", "We run Python 2.11.3 on one old host."),
@@ -79,6 +89,15 @@ def test_no_more_than_three_less_sure_memories_follow_the_sure_ones(ana: Ask) ->
     assert marked == sorted(marked)
     assert 0 < sum(marked) <= 3
     assert hits[0]["content"] == FACTS[3]
+
+
+def test_recall_shows_up_to_six_less_sure_memories_and_a_program_gets_three(ana: Ask) -> None:
+    saved(ana, *FACTS, *PETS)
+    query = "What animals live with us?"
+    [less_sure] = ana("agent.recall", query=query).split(LESS_SURE)[1:]
+    assert len([line for line in less_sure.splitlines() if line.startswith("[")]) == 6
+    hits = ana("core.search", query=query, precision="likely")["results"]
+    assert sum(hit.get("less_sure", False) for hit in hits) == 3
 
 
 def test_a_clear_answer_comes_alone(ana: Ask) -> None:

@@ -187,7 +187,9 @@ def _answer(call: Call, request: Search, plan: _Plan, ranking: _Ranking, rerank:
         if rerank:
             ranked = sorted(rerank(ranked), key=lambda f: (-f.score, -f.created, f.id))
         chosen = _cut(call, request, ranked)
-        less_sure = _less_sure(scored, passed, relevant) if request.precision == "likely" else []
+        less_sure = (
+            _less_sure(scored, passed, relevant, request.most_less_sure) if request.precision == "likely" else []
+        )
     found = _hydrate(call, request.filter, chosen)
     if request.mentions:
         found = _mentioned(found, request, {scored.candidates.ids[place] for place in relevant})
@@ -472,7 +474,7 @@ def _relevant(
     return near_the_best
 
 
-def _less_sure(scored: "Scored", passed: "Column", sure: "Column") -> "list[Fused]":
+def _less_sure(scored: "Scored", passed: "Column", sure: "Column", most: int) -> "list[Fused]":
     """The next best of what passed, where the best is not sure to be about the query."""
     if scored.confidence is None or not len(passed):
         return []
@@ -481,7 +483,7 @@ def _less_sure(scored: "Scored", passed: "Column", sure: "Column") -> "list[Fuse
     is_sure = set(sure.tolist())
     near = passed[scored.score[passed] >= choosing.NEXT_BEST * scored.score[passed].max()]
     others = near[[place not in is_sure for place in near.tolist()]]
-    return list(islice(scored.best_first(others), choosing.MOST_LESS_SURE))
+    return list(islice(scored.best_first(others), most))
 
 
 def _mentioned(found: list[Hit], request: Search, relevant: Collection[str]) -> list[Hit]:

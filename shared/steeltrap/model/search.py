@@ -128,7 +128,8 @@ class Search:
 
     `precision` leaves out what doesn't matter: `related` returns what has something to do with the query, `relevant`
     what is nearly as likely to answer it as the best, `best` only that, and all of them nothing if even the best is
-    unrelated. `likely` returns the relevant ones, then up to three that may be about it where the best is not sure.
+    unrelated. `likely` returns the relevant ones, then up to `most_less_sure` that may be about it
+    where the best is not sure.
     With `mentions`, what has every word of the query's subject is returned too, if anything is.
 
     `max_tokens` cuts the answer: at whole memories, or where `sized` measures a result as the caller will show it,
@@ -149,6 +150,7 @@ class Search:
     floors_every_hit: bool = False
     related_only: bool = False
     precision: Precision = "all"
+    most_less_sure: int = 3
     mentions: bool = False
     max_tokens: int | None = None
     sized: Sizing | None = None

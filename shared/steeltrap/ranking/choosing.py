@@ -25,8 +25,7 @@ SURE: Final = 0.3
 """Below this confidence of the best, the next memories may be what is meant as well."""
 PERHAPS: Final = 0.06
 """Below this score in both legs together, the best memory is not even shown as less sure."""
-MOST_LESS_SURE: Final = 3
-NEXT_BEST: Final = 0.3
+NEXT_BEST: Final = 0.1
 """The share of the best score that a less sure memory has to reach."""
 
 _MOST_BROAD: Final = 80

@@ -19,6 +19,8 @@ from .lines import CLOSE, FRAME_TOKENS, ID_TOKENS, OPEN, apart, fitting, memory_
 MAX_RESULTS: Final = 20
 TOKENS: Final = 2000
 MAX_TOKENS: Final = 20_000
+MOST_LESS_SURE: Final = 6
+"""Twice as many as elsewhere: a line costs some 20 tokens, and a model that asks again costs a call."""
 LESS_SURE: Final = "Less sure: use one of these only if it answers the question."
 EMPTY: Final = "Nothing is stored yet."
 EMPTY_HERE: Final = "Nothing about the user or this project is stored yet."
@@ -41,6 +43,7 @@ def recall(call: Call, input: RecallInput) -> str:
             limit=MAX_RESULTS,
             filter=replace(shown_to(call), include_superseded=asks_for_past(input.query)),
             precision="likely",
+            most_less_sure=MOST_LESS_SURE,
             max_tokens=input.max_tokens - FRAME_TOKENS,
             sized=lambda hit: Sized(text=shown(call, hit.memory), beside=ID_TOKENS),
         ),
