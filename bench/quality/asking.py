@@ -1,6 +1,7 @@
 """Load a set into a store that is removed afterwards, and ask its questions by the ordinary search."""
 
 import json
+import re
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -14,13 +15,15 @@ from steeltrap.errors import IndexUnavailable
 from steeltrap.model import Caller, Draft, Filter, UserRef
 from steeltrap.ranking.budget import estimate_tokens
 from steeltrap.ranking.weights import WEIGHTS, Weights
+from steeltrap.toolsets.agent.recalling import LESS_SURE
 
 from ..place import Place, fill, opened
 from ..stores import Store
-from .scoring import BUDGETS, CURVE, Answered
+from .scoring import BUDGETS, CURVE, Answered, Recalled
 from .sets import Question, QuestionSet, Space
 
 _ID: Final = "id"
+_LINE: Final = re.compile(r"^\[([0-9a-f-]+)\] ", re.MULTILINE)
 CONFIDENT: Final = 0.8
 """From this confidence on, eight of ten results are to be relevant."""
 _SESSIONS: Final = 10
@@ -122,9 +125,23 @@ def _ask(by_user: CliSession, space: Space, question: Question, in_full: bool) -
         relevant_sessions=frozenset(relevant_sessions),
         turns_sessions=frozenset(space.sessions(found[:10])),
     )
+    if in_full:
+        answered = replace(answered, recalled=_recalled(by_user, question))
     if in_full and question.relevant:
         answered = _in_full(by_user, space, answered)
     return Timed(answered=answered, seconds=seconds, size=len(space.memories), language=space.language)
+
+
+def _recalled(by_user: CliSession, question: Question) -> Recalled:
+    """The answer of `recall`, whose lines begin with the first characters of an id."""
+    answer = by_user.ask("agent.recall", query=question.text)
+    sure, _, less_sure = answer.partition(LESS_SURE)
+    ids = {hit["id"]: hit["metadata"][_ID] for hit in _search(by_user, question, limit=_WIDER[0])[0]}
+    shown = [
+        [next((own for id, own in ids.items() if id.startswith(short)), short) for short in _LINE.findall(part)]
+        for part in (sure, less_sure)
+    ]
+    return Recalled(ids=(*shown[0], *shown[1]), sure=len(shown[0]), tokens=estimate_tokens(answer))
 
 
 def _in_full(by_user: CliSession, space: Space, answered: Answered) -> Answered:

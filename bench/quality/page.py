@@ -8,7 +8,7 @@ from typing import Any, Final
 from steeltrap.errors import NotFound
 
 from .plots import Bar, bars, curve, legend, moves
-from .scoring import BUDGETS, SHARES, WITHIN_SHARES
+from .scoring import BUDGETS, COUNTS, SHARES, WITHIN_SHARES
 
 _STYLE: Final = Path(__file__).with_name("page.css")
 _TILES: Final = {
@@ -16,6 +16,7 @@ _TILES: Final = {
     "r5": "recall of the best 5, %",
     "r10": "recall of the best 10, %",
     "tokens": "tokens per search (relevant)",
+    "recall_tokens": "tokens per answer of recall",
     "search_p50_ms": "ms per search, median",
     "search_p95_ms": "ms, 95th percentile",
 }
@@ -124,7 +125,7 @@ def _tiles(figures: Figures) -> str:
 def _table(figures: Figures) -> str:
     moved = figures.get("change", {})
     rows = []
-    for name in (*SHARES, "tokens"):
+    for name in (*SHARES, *COUNTS):
         if figures.get(name) is not None:
             low, high = figures["intervals"][name]
             cells = [f"<code>{name}</code>", f"{figures[name]:.1f}", f"{low:.1f} to {high:.1f}"]

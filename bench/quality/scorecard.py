@@ -7,7 +7,7 @@ from steeltrap.errors import InvalidInput
 
 from ..report import milliseconds
 from .asking import Asked, Timed
-from .scoring import IN_PERCENT, Scores, changes, intervals, means, recall_curve, scores
+from .scoring import COUNTS, IN_PERCENT, Scores, changes, intervals, means, recall_curve, scores
 
 _SMALL: Final = 10
 _MIDDLE: Final = 60
@@ -33,7 +33,7 @@ def scorecard(asked: Asked, before: Kept | None = None) -> dict[str, Any]:
         "refused": asked.refused,
         "questions": len(rows) - unanswerable,
         "unanswerable": unanswerable,
-        **dict.fromkeys((*IN_PERCENT, "tokens")),
+        **dict.fromkeys((*IN_PERCENT, *COUNTS)),
         **_figures(rows, earlier),
         "search_p50_ms": milliseconds(seconds, 0.5),
         "search_p95_ms": milliseconds(seconds, 0.95),

@@ -27,8 +27,12 @@ SHARES: Final = (
     "confident",
     "outdated_returned",
     "outdated_first",
+    "recalled",
+    "recalled_sure",
+    "none_far_lines",
 )
-"""The scores that are shares of 1, in the order in which they are shown. `tokens` is a count."""
+"""The scores that are shares of 1, in the order in which they are shown."""
+COUNTS: Final = ("tokens", "recall_tokens")
 MODES: Final = ("precision_all", "f1_all", "precision_best", "f1_best")
 """As `precision` and `f1`, which are those of the mode `relevant`, for the other modes."""
 BUDGETS: Final = (500, 1000, 2000)
@@ -50,6 +54,16 @@ Texts = Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Recalled:
+    """The answer of `agent.recall`: the ids of the memories that it shows, sure ones first, how many of them are sure,
+    and the tokens of the whole."""
+
+    ids: tuple[str, ...]
+    sure: int
+    tokens: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Answered:
     """The results of a question: ids of memories, best first. `found` are the best ten, `returned` what a search
     for the relevant ones alone answers.
@@ -60,8 +74,8 @@ class Answered:
     says that the outcome was that nothing is there.
 
     Where everything is measured, `ranked` are the best twenty, and `best` what a search for the best one answers.
-    `evidence` has the texts of the relevant memories by id, and `packed` what is shown of them by budget: in an answer
-    within so many tokens, and with `whole` of the memories that fit whole.
+    `recalled` is the answer of `recall`. `evidence` has the texts of the relevant memories by id, and `packed` what is
+    shown of them by budget: in an answer within so many tokens, and with `whole` of the memories that fit whole.
     """
 
     question: Question
@@ -78,12 +92,13 @@ class Answered:
     evidence: Texts = field(default_factory=dict)
     packed: Mapping[int, Texts] = field(default_factory=dict)
     whole: Mapping[int, Texts] = field(default_factory=dict)
+    recalled: Recalled | None = None
 
 
 def scores(answered: Answered) -> Scores:
     """The scores of one question. Returned is everything that the search answers by itself."""
     told = float(answered.told_nothing)
-    spent = {"tokens": float(answered.tokens)}
+    spent = {"tokens": float(answered.tokens)} | _recall(answered)
     if answered.confident:
         sure = answered.question.relevant.intersection(answered.confident)
         spent["confident"] = len(sure) / len(answered.confident)
@@ -94,6 +109,19 @@ def scores(answered: Answered) -> Scores:
     if answered.ranked is not None:
         scored |= _returned(relevant, answered.found, "_all") | _returned(relevant, answered.best, "_best")
     return scored | _within(answered) | _outdated(answered)
+
+
+def _recall(answered: Answered) -> Scores:
+    """The scores of the answer of `recall`."""
+    recalled, question = answered.recalled, answered.question
+    if recalled is None:
+        return {}
+    spent = {"recall_tokens": float(recalled.tokens)}
+    if question.miss is not None:
+        return spent | ({"none_far_lines": float(bool(recalled.ids))} if question.miss == "far" else {})
+    shown, sure = (question.relevant.intersection(ids) for ids in (recalled.ids, recalled.ids[: recalled.sure]))
+    asked = len(question.relevant)
+    return spent | {"recalled": len(shown) / asked, "recalled_sure": len(sure) / asked}
 
 
 def _ranking(answered: Answered) -> Scores:
@@ -180,7 +208,7 @@ def changes(now: Sequence[Scores], before: Sequence[Scores]) -> dict[str, dict[s
 
 
 def _columns(rows: Sequence[Scores]) -> dict[str, np.ndarray[Any, np.dtype[np.float64]]]:
-    found = {name: np.array([row[name] for row in rows if name in row]) for name in (*IN_PERCENT, "tokens")}
+    found = {name: np.array([row[name] for row in rows if name in row]) for name in (*IN_PERCENT, *COUNTS)}
     return {name: values for name, values in found.items() if len(values)}
 
 

@@ -5,9 +5,8 @@ from typing import Any, Final
 
 from steeltrap.cli.terminal import say, write_json
 
-from .scoring import BUDGETS, SHARES, WITHIN_SHARES
+from .scoring import BUDGETS, COUNTS, SHARES, WITHIN_SHARES
 
-_COUNTS: Final = ("tokens",)
 _FACTS: Final = ("format", "store", "embedder", "memories", "refused", "questions", "unanswerable")
 _SPEED: Final = {"search_p50_ms": "search, median, ms", "search_p95_ms": "search, 95th percentile, ms"}
 
@@ -22,7 +21,7 @@ def show(figures: Mapping[str, Any], as_json: bool) -> None:
 
 
 def _print(name: str, figures: Mapping[str, Any]) -> None:
-    columns = [column for column in (*SHARES, *_COUNTS) if figures[column] is not None]
+    columns = [column for column in (*SHARES, *COUNTS) if figures[column] is not None]
     rows = {"all": figures} | figures["by_category"]
     for group in ("by_language", "by_size"):
         if len(figures[group]) > 1:

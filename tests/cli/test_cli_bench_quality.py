@@ -14,6 +14,7 @@ from steeltrap.errors import InvalidInput, NotFound
 
 KEYS = {
     *("top1", "r5", "r10", "session_r10", "session_r10_of_turns", "precision", "f1", "none_far_recall"),
+    *("recalled", "recalled_sure", "none_far_lines", "recall_tokens"),
     *("none_near_recall", "false_alarms", "tokens", "search_p50_ms", "search_p95_ms", "by_category", "intervals"),
 }
 

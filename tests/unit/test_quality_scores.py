@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from bench.quality.scoring import Answered, changes, intervals, means, recall_curve, scores
+from bench.quality.scoring import Answered, Recalled, changes, intervals, means, recall_curve, scores
 from bench.quality.sets import Question
 
 
@@ -105,6 +105,16 @@ def test_a_change_is_paired_so_that_a_small_gain_on_every_question_is_sure():
     assert changes(after, before) == {"r5": {"by": 2, "interval": [2, 2]}}
     low, high = intervals(after)["r5"]
     assert high - low > 5
+
+
+def test_recall_counts_by_what_it_shows_and_shows_as_sure():
+    recalled = Recalled(ids=("a", "x", "b"), sure=1, tokens=40)
+    shown = scores(replace(answered("a", relevant="abc"), recalled=recalled))
+    assert (shown["recalled"], shown["recalled_sure"], shown["recall_tokens"]) == (2 / 3, 1 / 3, 40)
+    far = scores(replace(answered(miss="far"), recalled=recalled))
+    assert (far["none_far_lines"], far["recall_tokens"]) == (1, 40)
+    assert scores(replace(answered(miss="far"), recalled=replace(recalled, ids=(), sure=0)))["none_far_lines"] == 0
+    assert "none_far_lines" not in scores(replace(answered(miss="near"), recalled=recalled))
 
 
 def test_confident_results_count_by_how_many_are_relevant_and_not_where_there_are_none():
