@@ -143,6 +143,28 @@ def test_a_search_as_of_a_time_answers_what_was_known_then(ana: Ask, clock: Sett
     assert found((NOON + timedelta(days=10)).isoformat()) == []
 
 
+@pytest.mark.parametrize(
+    ("query", "first"),
+    [
+        ("Who insured the Volvo before March 2025?", 0),
+        ("Who insured the Volvo before Halvard?", 0),
+        ("Who insured the Volvo before Bergen Direct?", 1),
+        ("Who insures the Volvo?", 2),
+    ],
+)
+def test_a_question_for_the_past_finds_first_what_held_before(ana: Ask, query: str, first: int) -> None:
+    chain = (
+        "Insurance for the Volvo is with Nordring, renewal each June.",
+        "From 1 March 2025 the Volvo is insured with Halvard Mutual, 38 euros a month.",
+        "Since May 2026 Bergen Direct insures the Volvo, 31 euros a month.",
+    )
+    ids: list[str] = []
+    for content in chain:
+        ids.append(saved(ana, content, *ids[-1:]))
+    saved(ana, "The Volvo has winter tyres.")
+    assert ana("core.search", query=query).body["results"][0]["content"] == chain[first]
+
+
 def test_as_of_before_the_first_memory_says_so(ana: Ask) -> None:
     saved(ana, OLD)
     outcome = ana("core.search", query="Ana works", as_of="2001-01-31").body["outcome"]

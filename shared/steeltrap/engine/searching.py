@@ -27,7 +27,7 @@ from ..model.frozen import frozen
 from ..ports import KnowsWords
 from ..ranking import choosing
 from ..ranking.budget import fit
-from ..ranking.choosing import said_once, without_repeats
+from ..ranking.choosing import asks_for_past, said_once, without_repeats
 from ..ranking.fading import UNREAD, importance
 from ..text.date_questions import Asked, asked
 from ..text.dates import around, in_zone, minute_text
@@ -138,6 +138,8 @@ def _rank(call: Call, request: Search, plan: _Plan, matches: Matches) -> _Rankin
     if query.by_term:
         _lift_literal(call, scored, passed, request.query)
         _lift_by_order(call, scored, passed, request.query)
+        if request.filter.include_superseded and asks_for_past(request.query):
+            _lift_past(call, scored)
         if matches.degraded is None:
             scored.judge(passed)
     relevant = _relevant(scored, passed, request, days, degraded=matches.degraded is not None)
@@ -165,6 +167,18 @@ def _give_scores_to_successors(call: Call, scored: "Scored", newest: Mapping[int
     known = {old: place for old, place in places.items() if place is not None}
     if known:
         scored.inherit(known, call.rules.ranking.superseded, of)
+
+
+def _lift_past(call: Call, scored: "Scored") -> None:
+    """Put superseded memories before what superseded them, for a query that asks for the past: what holds since March
+    says more of "before March" than what held until then."""
+    ids = {place: scored.candidates.ids[place] for place in scored.past().tolist()}
+    lift = call.rules.ranking.past
+    if not ids or lift <= 0:
+        return
+    newer = call.space.successions(list(ids.values()))
+    places = {place: scored.candidates.place(newer[id]) for place, id in ids.items() if id in newer}
+    scored.precede({place: successor for place, successor in places.items() if successor is not None}, lift)
 
 
 def _ends(newer: Mapping[str, str], ids: Iterable[str]) -> dict[str, str]:

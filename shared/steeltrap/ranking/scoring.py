@@ -161,6 +161,12 @@ class Scored:
         best_first: Column = better[np.argsort(-self.score[better], kind="stable")][:_MOST_SUPERSEDED]
         return best_first
 
+    def past(self) -> Column:
+        """The places of superseded candidates, best first, at most 50."""
+        places = np.flatnonzero(has_trait(self.candidates, Trait.SUPERSEDED))
+        best_first: Column = places[np.argsort(-self.score[places], kind="stable")][:_MOST_SUPERSEDED]
+        return best_first
+
     def current(self, places: Column) -> Column:
         """The places of candidates that nothing superseded."""
         current: Column = places[~has_trait(self.candidates, Trait.SUPERSEDED)[places]]
@@ -174,6 +180,15 @@ class Scored:
             legs[place] = max(legs[place], share * of.legs[other])
             score[place] = max(score[place], share * of.score[other])
         self.boosts["superseded"] = score - self.score
+        self.legs, self.score = legs, score
+
+    def precede(self, successors: Mapping[int, int], by: float) -> None:
+        """Raise candidates above what superseded them: `successors` has the place of that one by each one's own."""
+        legs, score = self.legs.copy(), self.score.copy()
+        for place, successor in successors.items():
+            legs[place] = max(legs[place], self.legs[successor])
+            score[place] = max(score[place], self.score[successor] + by)
+        self.boosts["past"] = score - self.score
         self.legs, self.score = legs, score
 
     def rivals(self, places: Column, within: float) -> list[int]:

@@ -28,6 +28,7 @@ class Weights:
     wish           for a standing instruction of the user's, and half of it for a preference
     days           for what happened within 14 days of a day that the query names
     superseded     of the score of what it superseded, for a memory whose own is lower
+    past           for a superseded memory above what superseded it, if the query asks for the past
     role           for the user's messages if the query says "I", and for the assistant's if it says "you"
     order          for a memory with a question's words in their order, if a better one has them in another
     recency        for the last of what fits about as well, if the query asks for the latest, or the first if for that
@@ -46,6 +47,7 @@ class Weights:
     wish: float = 0.2
     days: float = 0.1
     superseded: float = 1.0
+    past: float = 0.05
     role: float = 0.05
     order: float = 0.1
     recency: float = 0.1
