@@ -384,7 +384,14 @@ def test_static_256_says_whose_vectors_twelve_more_languages_have_changed() -> N
     same = [*CALIBRATION_TEXTS, *JAPANESE_TEXTS, "", "🫖", "Der Tee steht da.", "telefono del fontanero"]
     assert [text for text in changed if not STATIC.has_changed(text, 0)] == []
     assert [text for text in same if STATIC.has_changed(text, 0)] == []
-    assert not STATIC.has_changed(changed[0], WORDS_VERSION)
+    assert not STATIC.has_changed(changed[0], 2)
+
+
+def test_static_256_finds_a_hebrew_word_by_its_other_forms() -> None:
+    computer, computers, hill = (embed(STATIC, text) for text in ("המחשב", "מחשבים", "גבעה"))
+    assert cosine(*computer, *computers) > 0.99 > cosine(*computer, *hill) + 0.5
+    assert STATIC.has_changed("המחשב", 2)
+    assert not STATIC.has_changed("המחשב", WORDS_VERSION)
 
 
 @pytest.mark.parametrize("content", [b"", b"not what it was", None])

@@ -19,7 +19,10 @@ from steeltrap.text.words import fold_case, tokens
         ("أخت أُخْت اخت الأخت", "اخت"),
         ("लड़का लड़के लड़कियाँ", "लड़क"),
         ("किताब किताबें किताबों", "किताब"),
-        ("שָׁלוֹם שלום", "שלום"),
+        ("שָׁלוֹם שלום", "לומ"),
+        ("משפחה המשפחה ומשפחות", "שפח"),
+        ("מחשב המחשב למחשב מחשבים", "חשב"),
+        ("רופא הרופאה לרופאים", "רופא"),
     ],
 )
 def test_the_forms_of_a_word_have_one_stem(forms: str, stem: str) -> None:
@@ -43,4 +46,4 @@ def test_short_i_is_a_letter_of_its_own_and_io_is_found_without_its_dots() -> No
 
 
 def test_short_words_of_other_scripts_keep_their_letters() -> None:
-    assert tokens("بيت дом घर") == ["بيت", "дом", "घर"]
+    assert tokens("بيت дом घर בית") == ["بيت", "дом", "घर", "בית"]

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from ..errors import TooManyFiles, Unavailable
 from ..model import Embedding
-from ..text.words import fold_case, normalised, tokens
+from ..text.words import fold_case, is_hebrew, normalised, tokens
 from .calibration import STATIC_NOVEL, STATIC_SLOPE, STATIC_UNRELATED, STATIC_UNRELATED_JAPANESE
 from .languages import Languages
 from .vectors import out_of_time, placed, worded
@@ -260,8 +260,9 @@ class StaticEmbedder:
         self.embed(["load"], purpose="query", timeout=_LOAD_SECONDS)
 
     def has_changed(self, text: str, since: int) -> bool:
-        """Whether version 2 of the analysis gave the text another vector: that of a language which it brought."""
-        return since < 2 and self._loaded().is_in_language(text)
+        """Whether a later version of the analysis gave the text another vector: version 2 in the languages that it
+        brought, version 3 in Hebrew, whose words got stems."""
+        return (since < 3 and is_hebrew(text)) or (since < 2 and self._loaded().is_in_language(text))
 
     def knows(self, word: str) -> bool:
         """Whether English or one of the other languages has a word. Raises Unavailable when a file can't be read."""

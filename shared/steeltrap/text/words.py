@@ -1,10 +1,10 @@
 """Words: Unicode forms in linear time, the one text analysis of storage and queries, and what is indexed of a memory.
 
 Case and accents are folded (NFKC, then combining marks dropped, then letters such as ø and ł, whose stroke is no mark),
-words are stemmed (in Cyrillic, Arabic and Devanagari by rules of their own, else as English, irregular forms too),
-English and Spanish stop words go, and Chinese, Japanese and Korean runs, which have no spaces, become single characters
-and pairs. Stores receive these tokens and index them as they are; a query asks for the same ones, without those that
-nearly every Japanese sentence has.
+words are stemmed (in Cyrillic, Arabic, Hebrew and Devanagari by rules of their own, else as English, irregular forms
+too), English and Spanish stop words go, and Chinese, Japanese and Korean runs, which have no spaces, become single
+characters and pairs. Stores receive these tokens and index them as they are; a query asks for the same ones, without
+those that nearly every Japanese sentence has.
 
 Normalising sorts the combining marks after a letter, and Python does that in a time that grows with the square of
 their number, while no other thread can run. UAX #15 names the remedy, the Stream-Safe Text Format: no more than 30
@@ -140,6 +140,13 @@ _ARABIC_BEFORE: Final = re.compile("^(?:و?(?:[بكف]?ال|لل)(?=..))?(?:و(?
 """Conjunction, preposition and article. An initial و always goes, so that a word has one stem with and without them."""
 _ARABIC_ENDING: Final = re.compile("(?<=..)(?:ها|ان|ات|ون|ين|يه|ه|ي)$")
 _ARABIC_FEMININE: Final = re.compile("(?<=...)ت$")
+_HEBREW: Final = re.compile("[\u05d0-\u05ea]+")
+_HEBREW_BEFORE: Final = re.compile("^[והבלכמש]+(?=...)")
+"""Conjunction, article and prepositions, as many as leave three letters: also those that begin the word itself, so that
+it has one stem with and without them."""
+_HEBREW_ENDING: Final = re.compile("(?<=...)(?:ים|ות|ה)$")
+_HEBREW_LETTERS: Final = str.maketrans("ךםןףץ", "כמנפצ")
+"""Letters that look otherwise at the end of a word."""
 
 
 def tokens(text: str) -> list[str]:
@@ -229,6 +236,8 @@ def _stem_of(word: str) -> str:
         return arabic_stem(word)
     if _CYRILLIC.fullmatch(word):
         return cyrillic_stem(word)
+    if _HEBREW.fullmatch(word):
+        return hebrew_stem(word)
     with _stemming:
         return str((_hindi if _DEVANAGARI.fullmatch(word) else _stemmer).stemWord(word))
 
@@ -252,12 +261,18 @@ def arabic_stem(word: str) -> str:
     return _ARABIC_FEMININE.sub("", _ARABIC_ENDING.sub("", plain))
 
 
+def hebrew_stem(word: str) -> str:
+    """A Hebrew word without what is written in front of it, and the commonest endings. Snowball has no Hebrew."""
+    plain = _HEBREW_ENDING.sub("", word)
+    return _HEBREW_BEFORE.sub("", plain).translate(_HEBREW_LETTERS)
+
+
 WORDS_VERSION: Final = 3
 """To be raised with every change of the words that a stored memory gets, here: where words were
 stored by a lower version, they are made again. Before version 1 no store knew its version;
 since version 2 vowel signs of India's scripts belong to words, words of three other scripts have stems, and what
-happened has the days that it may be of, or is told from moments as a day, on all stores; since version 3 irregular
-English forms have one word."""
+happened has the days that it may be of, or is told from moments as a day, on all stores; since version 3
+Hebrew words have stems, and irregular English forms one word."""
 
 _SINCE_2: Final = re.compile("[\u0400-\u052f\u0591-\u05c7\u0600-\u06ff\u0900-\u0dff]")
 
@@ -267,7 +282,12 @@ def is_analysed_otherwise(memory: Memory, since: int) -> bool:
     text = searchable_text(memory)
     if since < 2 and (memory.occurred_at is not None or _SINCE_2.search(text)):
         return True
-    return since < 3 and not FORMS.keys().isdisjoint(_RUN.findall(fold_letters(fold_case(text))))
+    return since < 3 and (is_hebrew(text) or not FORMS.keys().isdisjoint(_RUN.findall(fold_letters(fold_case(text)))))
+
+
+def is_hebrew(text: str) -> bool:
+    """Whether a text has a Hebrew word."""
+    return not text.isascii() and _HEBREW.search(text) is not None
 
 
 _MONTHS: Final = "January February March April May June July August September October November December".split()
