@@ -114,7 +114,8 @@ def test_serve_answers_and_ends_cleanly_on_ctrl_c(environment):
                 said.append(line)
                 if line.startswith("Ctrl-C"):
                     break
-            url = said[0].split(" on ")[1].split(" ")[0]
+            assert said[0].startswith("steeltrap is starting")
+            url = said[1].split(" on ")[1].split(" ")[0]
             request = urllib.request.Request(
                 f"{url}/v1/core/save", b'{"content": "x"}', {"Content-Type": "application/json"}
             )
@@ -139,7 +140,7 @@ def test_serve_says_when_its_port_is_taken(run):
         result = run("serve", "--port", taken.getsockname()[1])
     assert result.exit_code == 5
     assert "in use" in result.stderr
-    assert result.stderr.count("\n") == 1
+    assert result.stderr.count("\n") == 2  # that it is starting, and why it isn't
 
 
 def test_serve_refuses_headers_of_nobody(run):

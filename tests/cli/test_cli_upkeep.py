@@ -3,8 +3,10 @@
 import io
 import json
 import logging
+import socket
 import sqlite3
 import sys
+import threading
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime, timedelta
 from uuid import uuid4
@@ -17,7 +19,18 @@ from steeltrap.cli import upkeep
 from steeltrap.engine import saving
 from steeltrap.engine.saving import embed_memories
 from steeltrap.runtime import local as runtime
+from steeltrap.servers.hooks import command as hook_command
+from steeltrap.servers.hooks import server_file
 from steeltrap.servers.process.logs import log_to_stderr
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path, monkeypatch):
+    """A home without clients."""
+    for variable in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "XDG_CONFIG_HOME"):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    return tmp_path / "home"
 
 
 def checks(result):
@@ -37,13 +50,101 @@ def test_doctor_finds_a_healthy_folder_fine(run):
     result = run("doctor", "--json")
     assert result.exit_code == 0
     assert checks(result) == {
-        (name, "fine") for name in ("sqlite", "embedder", "folder", "space", "files", "descriptors")
+        (name, "fine")
+        for name in (*("sqlite", "embedder", "folder", "space", "files", "descriptors", "clients", "hooks", "server"),)
     }
 
 
 def test_doctor_finds_a_folder_that_is_not_there_yet_fine(run, data):
     assert run("doctor").exit_code == 0
     assert not data.exists()
+
+
+@pytest.mark.parametrize(
+    ("beneath", "says"),
+    [
+        ("file", "is no folder, so memories can't be stored in"),
+        ("link", "can't be made (File exists)"),
+        ("n" * 250 + "/" + "n" * 256, "can't be made (File name too long)"),
+    ],
+)
+def test_doctor_says_when_the_folder_cannot_be_made(run, tmp_path, beneath, says):
+    (tmp_path / "file").write_text("")
+    (tmp_path / "link").symlink_to(tmp_path / "nowhere" / "at all")
+    data = tmp_path / beneath if "/" in beneath else tmp_path / beneath / "data"
+    result = run("doctor", data=data)
+    assert result.exit_code == 1
+    assert says in result.stdout
+    assert "chmod" not in result.stdout
+    assert {path.name for path in tmp_path.iterdir()} == {"file", "link"}
+
+
+def test_doctor_says_which_clients_are_connected_and_to_which_other_folder(run, home, data):
+    assert "No client is connected" in run("doctor").stdout
+    program, other = sys.executable, "/elsewhere"
+    codex = home / ".codex" / "config.toml"
+    codex.parent.mkdir(parents=True)
+    codex.write_text(f'[mcp_servers.steeltrap]\ncommand = "{program}"\nargs = ["-m", "steeltrap", "mcp"]\n')
+    hook = f"{program} -m steeltrap hook stop --client cursor --data {other}"
+    cursor = home / ".cursor" / "hooks.json"
+    cursor.parent.mkdir()
+    cursor.write_text(json.dumps({"version": 1, "hooks": {"stop": [{"command": hook}, {"command": "other"}]}}))
+    result = run("doctor", "--json")
+    assert ("clients", "fine") in checks(result)
+    assert f"Connected: codex, cursor (memories in {other})." in result.stdout
+
+
+def test_doctor_finds_a_client_that_starts_what_is_gone_and_a_file_that_is_none(run, home):
+    home.mkdir()
+    gone = {"mcpServers": {"steeltrap": {"command": "/gone/steeltrap", "args": ["mcp"]}}}
+    (home / ".claude.json").write_text(json.dumps(gone))
+    (home / ".gemini").mkdir()
+    (home / ".gemini" / "settings.json").write_text("{")
+    result = run("doctor")
+    assert result.exit_code == 1
+    assert "claude-code starts /gone/steeltrap, which is not there" in result.stdout
+    assert "fix: Run `steeltrap install claude-code`." in result.stdout
+    assert "settings.json is no valid JSON (line 1): correct it first.\n" in result.stdout
+    assert "Nothing was changed" not in result.stdout
+
+
+def test_doctor_reads_the_hooks_log_of_the_last_days(run, data, monkeypatch):
+    run("remember", "something")
+    path = data / "hooks" / "hooks.log"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("2020-01-31T09:30:00Z stop: long ago.\n")
+    assert "No hook failed in the last 7 days" in run("doctor").stdout
+    hook_command.log(str(data), "prompt", "the server answered 500.")
+    result = run("doctor", "--json")
+    assert (result.exit_code, ("hooks", "warning") in checks(result)) == (0, True)
+    assert "1 failures in the last 7 days" in result.stdout
+    assert "prompt: the server answered 500." in result.stdout
+    monkeypatch.setenv("STEELTRAP_HOOKS", "off")
+    assert "Switched off by STEELTRAP_HOOKS" in run("doctor").stdout
+
+
+def test_doctor_asks_the_folders_server(run, data):
+    run("remember", "something")
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        server = server_file.of_this_process("127.0.0.1", listener.getsockname()[1], "local")
+        server_file.write(str(data), server)
+        answering = threading.Thread(target=prove, args=(listener, server))
+        answering.start()
+        assert f"It listens on port {server.port} of 127.0.0.1" in run("doctor").stdout
+        answering.join()
+    result = run("doctor")  # the port is closed, and the process is there
+    assert f"(process {server.process}) does not answer on port {server.port}" in result.stdout
+    server_file.write(str(data), server._replace(process=2**22 + 1))
+    assert "No `steeltrap serve` runs" in run("doctor").stdout
+
+
+def prove(listener, server):
+    """Answer one challenge, as a server does."""
+    connection, _ = listener.accept()
+    with connection:
+        challenge = connection.recv(65_536).split(b" ")[1].rpartition(b"/")[2].decode()
+        proof = server_file.proof(server.token, challenge, server.host, server.port)
+        connection.sendall(f"HTTP/1.1 200 OK\r\nContent-Length: {len(proof)}\r\n\r\n{proof}".encode())
 
 
 @pytest.mark.parametrize("damage", [b"this is no database" * 100, b"SQLite format 3\x00" + b"\xff" * 5000])

@@ -123,7 +123,7 @@ def test_it_has_what_the_store_in_the_cloud_needs(image: Image) -> None:
 
 def _address(server: subprocess.Popen[str]) -> str:
     assert server.stderr is not None
-    said = server.stderr.readline()
+    said = next((line for line in server.stderr if "listens on" in line), "")
     listens = re.search(r"http://127\.0\.0\.1:\d+", said)
     assert listens, said
     return listens[0]

@@ -83,11 +83,11 @@ def test_json_may_say_that_it_is_utf_8(local: httpx.Client) -> None:
 @pytest.mark.parametrize(
     ("path", "says"),
     [
-        ("/v1/core/sav", "there are: save, get"),
-        ("/v1/cor/save", "there are: agent, core"),
+        ("/v1/core/sav", "did you mean `save`?"),
+        ("/v1/cor/save", "did you mean `core`?"),
         ("/v1/cor", "there are: agent, core"),
         ("/v1/core/save/", "/v1/{toolset}/{tool}"),
-        ("/v1/core/save%00", "there are"),
+        ("/v1/core/save%00", "did you mean `save`?"),
         ("/", "/v1/{toolset}/{tool}"),
         ("/../../etc/passwd", "/v1/{toolset}/{tool}"),
         ("/mcp/nothing", "there are: agent, core"),

@@ -1,15 +1,15 @@
 """The files in which MCP clients keep their servers and hooks: what they say with steeltrap's entries, and without.
 
 A JSON file keeps everything else as it was; a TOML file also its comments, order and form. A JSON file with comments is
-read and never written: the user gets the lines to paste. Changes are planned for all
-files before one is written, and each is written whole. Not here: which entries a client gets, and the question to the
-user (`installing`).
+read and never written: the user gets the lines to paste. Changes are planned for all files before one is written, and
+each is written whole. Not here: which entries a client gets, and the question to the user (`installing`).
 """
 
 import json
 import math
 import os
 import re
+import shlex
 import tempfile
 import tomllib
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ from tomlkit.items import Table
 
 from ..errors import Conflict, InvalidInput
 from ..regular_files import read_regular
-from .installing import NAME, Part, is_own_server, without_own_hooks
+from .installing import NAME, Part, is_own_server, own_hooks, without_own_hooks
 
 
 def added_to_json(text: str, part: Part) -> str:
@@ -69,6 +69,28 @@ def removed_from_json(text: str, part: Part, before: str | None) -> str:
         _prune(root, "hooks", old)
     named = f"`{'.'.join(part.server[0])}`" if part.server else "the hooks that start `steeltrap hook`"
     return _written(text, part, root, f"Take {named} out of it by hand.")
+
+
+def commands_in(part: Part) -> list[list[str]]:
+    """The commands of steeltrap that a client starts by a file of its settings. Raises InvalidInput for a file that is
+    not understood."""
+    text = _read(_target(part))
+    if text is None:
+        return []
+    is_toml = part.path.suffix == ".toml"
+    root = _loaded(text, part) if is_toml else _read_json(text, part)
+    commands = []
+    if part.server is not None:
+        (section, name), _ = part.server
+        servers = root.get(section)
+        entry: Any = servers.get(name) if isinstance(servers, dict) else None
+        if is_own_server(entry):
+            commands.append([entry["command"], *map(str, entry.get("args") or ())])
+    if part.hooks:
+        events = root.get("hooks")
+        entries = [each for each in events.values() if isinstance(each, list)] if isinstance(events, dict) else []
+        commands += [shlex.split(hook["command"]) for each in entries for hook in own_hooks(each)]
+    return commands
 
 
 def _lines_of(part: Part) -> str:

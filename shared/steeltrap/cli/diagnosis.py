@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import asdict, dataclass
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -22,6 +23,8 @@ _LOWEST_SQLITE: Final = (3, 44)
 _FEW_BYTES: Final = 100 * 1024 * 1024
 _SCARCE_BYTES: Final = 1024 * 1024 * 1024
 _FEW_DESCRIPTORS: Final = 1024
+_DAYS: Final = 7
+"""Days of the hooks' log that are looked at."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +57,9 @@ def examine(settings: "Settings") -> list[Finding]:
         *_files(settings.data, embedder),
         *_counters(settings.data / "counters.db"),
         _descriptors(),
+        *_clients(settings.data),
+        _hooks(settings),
+        *_server(settings.data),
     ]
 
 
@@ -129,11 +135,16 @@ def _log(settings: "Settings") -> Iterator[Finding]:
 
 
 def _folder(folder: Path) -> Finding:
-    existing = _existing(folder)
-    if not os.access(existing, os.R_OK | os.W_OK | os.X_OK) or not existing.is_dir():
-        mend = f"Run `chmod u+rwx {existing}`, or set STEELTRAP_DATA to another folder."
+    existing, elsewhere = _existing(folder), "set STEELTRAP_DATA to another folder."
+    if not existing.is_dir():
+        found = f"{existing} is no folder, so memories can't be stored in {folder}."
+        return Finding("folder", "broken", found, f"Move it away, or {elsewhere}")
+    if not os.access(existing, os.R_OK | os.W_OK | os.X_OK):
+        mend = f"Run `chmod u+rwx {existing}`, or {elsewhere}"
         return Finding("folder", "broken", f"{existing} can't be read and written.", mend)
-    if existing != folder:
+    if existing != folder.absolute():
+        if why := _unmade(existing, folder.absolute()):
+            return Finding("folder", "broken", f"{folder} can't be made ({why}).", elsewhere.capitalize())
         return Finding("folder", "fine", f"{folder} doesn't exist yet; the first save creates it.")
     if os.name == "posix" and any(path.stat().st_mode & 0o077 for path in folder.glob("users/*/*.db")):
         mend = f"Run `chmod -R go-rwx {folder}`."
@@ -219,3 +230,79 @@ def _descriptors() -> Finding:
 def _existing(folder: Path) -> Path:
     """The folder, or the nearest one above it that is there."""
     return next(path for path in (folder.absolute(), *folder.absolute().parents) if path.exists())
+
+
+def _unmade(existing: Path, folder: Path) -> str | None:
+    """Why the missing folders can't be made; None where they can. They are not there afterwards."""
+    made: list[Path] = []
+    try:
+        for part in folder.relative_to(existing).parts:
+            path = (made or [existing])[-1] / part
+            path.mkdir(mode=0o700)
+            made.append(path)
+    except OSError as error:
+        return error.strerror
+    finally:
+        for path in reversed(made):
+            path.rmdir()
+    return None
+
+
+def _clients(data: Path) -> Iterator[Finding]:
+    """Each client whose settings start something that is not there, or can't be read; then the others together."""
+    from .installing import CLIENTS, Machine, commands_of
+
+    machine, connected = Machine(Path.home(), os.environ), []
+    for client in CLIENTS:
+        try:
+            commands = commands_of(client, machine)
+        except SteeltrapError as error:
+            found = error.message.removesuffix("Nothing was changed.").strip()
+            mend = f"Correct the file if {client} is to remember; then run `steeltrap install {client}`."
+            yield Finding("clients", "warning", f"{client}: {found}", mend)
+            continue
+        missing = sorted({program for program, *_ in commands if shutil.which(program) is None})
+        if missing:
+            found = f"{client} starts {' and '.join(missing)}, which is not there, so it remembers nothing."
+            yield Finding("clients", "broken", found, f"Run `steeltrap install {client}`.")
+        elif commands:
+            folders = {Path(words[words.index("--data") + 1]) for words in commands if "--data" in words[:-1]}
+            others = ", ".join(str(folder) for folder in folders if folder.expanduser() != data.absolute())
+            connected.append(f"{client} (memories in {others})" if others else client)
+    none = "No client is connected; `steeltrap install CLIENT` connects one."
+    yield Finding("clients", "fine", f"Connected: {', '.join(connected)}." if connected else none)
+
+
+def _hooks(settings: "Settings") -> Finding:
+    from ..servers.hooks.command import FOLDER, NAME
+
+    if settings.hooks == "off":
+        return Finding("hooks", "fine", "Switched off by STEELTRAP_HOOKS: prompts and answers are not stored.")
+    path = settings.data / FOLDER / NAME
+    since = (datetime.now(UTC) - timedelta(days=_DAYS)).strftime("%Y-%m-%dT%H:%M:%SZ")
+    try:
+        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+    except (FileNotFoundError, NotADirectoryError):
+        lines = []
+    except OSError as error:
+        return Finding("hooks", "warning", f"{path} can't be read ({error.strerror}).", "Remove it: it is a log.")
+    recent = [line for line in lines if line[:20] >= since]
+    if not recent:
+        return Finding("hooks", "fine", f"No hook failed in the last {_DAYS} days.")
+    found = f"{len(recent):,} failures in the last {_DAYS} days. The last one: {recent[-1]}"
+    return Finding("hooks", "warning", found, f"If it goes on, correct what it names. All of them are in {path}.")
+
+
+def _server(data: Path) -> Iterator[Finding]:
+    from ..servers.hooks import server_file
+
+    server = server_file.read(str(data))
+    if server is None or not server_file.is_running(server):
+        yield Finding("server", "fine", "No `steeltrap serve` runs over this folder; commands and hooks need none.")
+    elif server_file.answers(server):
+        found = f"It listens on port {server.port} of {server.host} (process {server.process})."
+        yield Finding("server", "fine", found)
+    else:
+        found = f"The server of this folder (process {server.process}) does not answer on port {server.port}."
+        mend = f"Restart it. If that process is another program, remove `{data / server_file.NAME}`."
+        yield Finding("server", "warning", found, mend)

@@ -133,6 +133,15 @@ def _hooks(client: str, command: Sequence[str], beside: Sequence[str]) -> dict[s
     return made
 
 
+def commands_of(client: str, machine: Machine) -> list[list[str]]:
+    """The commands of steeltrap that a client starts, as its settings say now. Raises InvalidInput for a file that is
+    not understood."""
+    from .client_files import commands_in
+
+    parts = parts_of(client, [NAME], machine, data=None, hooks=True)
+    return [command for part in parts for command in commands_in(part)]
+
+
 def is_own_server(entry: Any) -> bool:
     """Whether a server's entry starts `steeltrap mcp`."""
     if not isinstance(entry, dict) or not isinstance(entry.get("command"), str):
@@ -140,6 +149,13 @@ def is_own_server(entry: Any) -> bool:
     words = [entry["command"], *(word for word in entry.get("args") or () if isinstance(word, str))]
     names = [re.split(r"[/\\]", word)[-1].removesuffix(".exe") for word in words]
     return "mcp" in names and NAME in names[: names.index("mcp")]
+
+
+def own_hooks(entries: Sequence[Any]) -> list[dict[str, Any]]:
+    """The hooks of an event that start `steeltrap hook`."""
+    groups = [entry.get("hooks") if isinstance(entry, dict) else None for entry in entries]
+    each = [group if isinstance(group, list) else [entry] for entry, group in zip(entries, groups, strict=True)]
+    return [hook for hooks in each for hook in hooks if _is_own_hook(hook)]
 
 
 def without_own_hooks(entries: Sequence[Any]) -> list[Any]:

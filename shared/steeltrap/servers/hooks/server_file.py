@@ -178,6 +178,15 @@ def ask(folder: str, event: str, question: Answer) -> Answer:
     raise GaveUp("the server's answer is not a JSON object.")
 
 
+def answers(server: RunningServer) -> bool:
+    """Whether the server that wrote the file answers at its address."""
+    try:
+        with socket.create_connection((server.host, server.port), timeout=1) as connection:
+            return _is_proved(connection, server)
+    except OSError:
+        return False
+
+
 def _is_proved(connection: socket.socket, server: RunningServer) -> bool:
     challenge = os.urandom(CHALLENGE_CHARACTERS // 2).hex()
     path = f"GET /hooks/{CHALLENGE}/{challenge}"
