@@ -52,7 +52,7 @@ _AGE = re.compile(r"(?<= UTC, )(just now|yesterday|last [a-z]+|\d+ [a-z]+ ago)")
 _BLOCK = re.compile(r"(<!-- transcript( afresh)? -->\n```(console|pycon)\n)(.*?)(```)", re.DOTALL)
 TRANSCRIPTS = [
     ROOT / "README.md",
-    *(DOCS / f"{name}.md" for name in ("capture", "http", "moving-in", "python")),
+    *(DOCS / f"{name}.md" for name in ("bucket", "capture", "http", "moving-in", "python")),
     *sorted(DOCS.glob("dialects/*.md")),
 ]
 

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import cycle
 from pathlib import Path
 from typing import Any
@@ -10,8 +11,11 @@ import pytest
 
 from embedding import HashedWords
 from faults.real_server import RealServer, serving
+from function_telemetry import telemetry_of
 from steeltrap.invoke import Door
 from steeltrap.runtime import local
+from steeltrap.servers.aws_lambda import tools
+from steeltrap.servers.aws_lambda.telemetry import Telemetry
 from steeltrap.servers.aws_lambda.tools import opened_door, tool_handler
 from steeltrap.toolsets import CATALOGUE
 from surfaces.callers import Call, Reply
@@ -31,22 +35,26 @@ def machines(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Call]]:
     """How each machine is called; what one saves the next one has to know."""
     folder = tmp_path_factory.mktemp("machines")
     store = f"file://{folder}/log"
-    door = opened_function(folder / "function", store)
     with (
+        telemetry_of("function") as telemetry,
+        opened_function(folder / "function", store, telemetry) as door,
         serving(folder / "one", before=EMBEDDER, store=store) as one,
         serving(folder / "two", before=EMBEDDER, store=store) as two,
     ):
         yield [_over_http(one), _as_function(door), _over_http(two)]
-    door.store.close()
 
 
-def opened_function(folder: Path, store: str) -> Door:
+@contextmanager
+def opened_function(folder: Path, store: str, telemetry: Telemetry) -> Iterator[Door]:
     """The door of a function whose environment names the store."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(local, "open_embedder", lambda settings: HashedWords())
+        patch.setattr(tools, "function_telemetry", lambda: telemetry)
         patch.setenv("STEELTRAP_DATA", str(folder))
         patch.setenv("STEELTRAP_STORE", store)
-        return opened_door.__wrapped__()
+        door = opened_door.__wrapped__()
+    yield door
+    door.store.close()
 
 
 @pytest.mark.parametrize("toolset", SCENARIOS)

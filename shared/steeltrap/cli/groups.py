@@ -53,6 +53,7 @@ COMMANDS: Final[Groups] = {
     "Upkeep": {
         "doctor": Row("upkeep", "Check the installation, and say how to fix what is broken."),
         "config": Row("configuration", "Show the settings, or keep one with `config set`."),
+        "move": Row("moving", "Move memories and exported files to another place, while they are used."),
         "backup": Row("upkeep", "Back up the data folder, also while it is served."),
         "restore": Row("upkeep", "Restore a backup into a new or empty data folder."),
         "embedder": Row("embedding", "Choose the embedding model."),

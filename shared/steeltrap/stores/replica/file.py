@@ -22,7 +22,7 @@ from ...ports import BaseName, Clock, Deadline, Log
 from ..data_folder import DataFolder
 from ..sqlite.connection import OPEN_SECONDS, translated, writing
 from ..sqlite.file import Kind, Redo, T, UserFile, is_marked, write_usage
-from ..sqlite.header import Header
+from ..sqlite.header import Header, is_here
 from ..sqlite.opening import Identity, identity
 from ..sqlite.schema import TABLES
 from ..sqlite.scrubbing import Reserve, scrub
@@ -294,7 +294,7 @@ class ReplicaFile(UserFile):
             position = read_position(connection, self._log_id)
             if position.log != self._log_id:
                 raise Unavailable("The cache of these memories is of another log; try again.", part="store")
-            is_new = connection.execute("SELECT 1 FROM meta").fetchone() is None
+            was_here = is_here(connection)
             session = apsw.Session(connection, "main")
             try:
                 for table in TABLES:
@@ -305,7 +305,7 @@ class ReplicaFile(UserFile):
                 session.close()
             if patchset:
                 is_there = connection.execute("SELECT 1 FROM meta").fetchone() is not None
-                if is_new and is_there:
+                if is_here(connection) and not was_here:
                     self._log.list_user()
                 position = self._append(connection, position, patchset, removes=not is_there, deadline=deadline)
                 write_position(connection, position)

@@ -51,6 +51,14 @@ class ReplicaStore(SqliteStore):
     def space(self, user: UserRef, deadline: Deadline) -> SqliteSpace:
         return SqliteSpace(_Call(lambda: self._replica(user), deadline), self._clock, deadline)
 
+    def open_file(self, user: UserRef, deadline: Deadline) -> UserFile:
+        file = self._replica(user)
+        file.catch_up(deadline)
+        return file
+
+    def unlist(self, user: UserRef) -> None:
+        self._logs.of(user).unlist_user()
+
     def users(self) -> Iterator[UserRef]:
         return self._logs.users()
 
@@ -59,7 +67,7 @@ class ReplicaStore(SqliteStore):
         file = self._replica(user)
         file.catch_up(deadline)
         was_there = super().forget_user(user)
-        self._logs.of(user).unlist_user()
+        self.unlist(user)
         return was_there
 
     def check(self) -> None:

@@ -161,9 +161,9 @@ def _empty_tables(connection: apsw.Connection, _: int) -> bool:
 
 T = TypeVar("T")
 Redo = Callable[[apsw.Connection, int], T]
-Kind = Literal["change", "vectors", "usage", "wipe"]
+Kind = Literal["change", "vectors", "usage", "wipe", "move"]
 """The kinds of transactions: `change` has the next number, and takes only memories of the file's embedder; the others
-have none. `usage` is allowed in any file, `vectors` and `wipe` in the owner's."""
+have none. `usage` and `move` are allowed in any file, `vectors` and `wipe` in the owner's."""
 
 _log = logging.getLogger("steeltrap")
 
@@ -202,7 +202,7 @@ class UserFile:
         self._flush_lock = threading.Lock()
         self._index = Index(header.dimension)
         self._data_version = -1
-        self._checked = False
+        self._checked: int | None = None
         self.usage = UsageBuffer()
 
     def is_there(self) -> bool:
@@ -214,8 +214,10 @@ class UserFile:
     def reading(self) -> Iterator[apsw.Connection | None]:
         """The reading connection, or None while the user has no file. Raises Conflict for another embedder's file."""
         with self._reading_unchecked() as connection:
-            if connection is not None and not self._checked:
-                self._checked = self.header.check(connection, self.path)
+            if connection is not None:
+                version = connection.execute("PRAGMA data_version").get
+                if version != self._checked:
+                    self._checked = version if self.header.check(connection, self.path) else None
             yield connection
 
     @contextmanager
@@ -241,7 +243,6 @@ class UserFile:
                 return
             version = connection.execute("PRAGMA data_version").get
             if version != self._data_version:
-                self._checked = self.header.check(connection, self.path)
                 self._index.refresh(IndexSource(connection), self.header.degraded(connection))
                 self._data_version = version
             yield connection, self._index
@@ -258,7 +259,7 @@ class UserFile:
 
     def _run(self, kind: Kind, redo: Redo[T], timeout: float) -> T:
         with self._transaction(timeout) as connection:
-            if kind == "usage":
+            if kind in ("usage", "move"):
                 return redo(connection, 0)
             if kind != "change":
                 self.header.check_owner(connection, self.path)
@@ -432,7 +433,7 @@ class UserFile:
         self._connections.close()
         self._index = Index(self.dimension)
         self._data_version = -1
-        self._checked = False
+        self._checked = None
 
     def _open_reader(self) -> None:
         if self._connections.are_replaced:

@@ -21,6 +21,10 @@ from ...version import VERSION
 from .connection import select
 from .rows import AMONG, to_keys, to_terms
 
+MOVED_TO: Final = "moved_to"
+"""The place, in `meta`, to which all memories of a file were moved: nothing reads or writes them here any more."""
+MOVED_FROM: Final = "moved_from"
+"""The place that they came from."""
 _KEYS: Final = ("next_embedder", "next_dimension", "next_version")
 _BLOCK: Final = 256
 
@@ -179,10 +183,18 @@ class Header:
         return not meta or (self._is_own(meta) and not is_staging_begun(meta))
 
     def check_owner(self, connection: apsw.Connection, path: Path) -> dict[str, Any]:
-        """All that the file says of itself. Raises Unavailable for another user's file, or a newer steeltrap's."""
+        """All that the file says of itself. Raises Unavailable for another user's file, a newer steeltrap's, or one
+        whose memories were moved."""
         meta = dict(connection.execute("SELECT key, value FROM meta"))
         if meta and owner(meta) != self.user:
             raise not_the_users(path)
+        if MOVED_TO in meta:
+            raise Unavailable(
+                f"These memories were moved to {meta[MOVED_TO]}: use the store there. If it has none of them, the move "
+                "was cut short: run `steeltrap move` again.",
+                retryable=False,
+                part="store",
+            )
         if meta.get("words_version", 0) > WORDS_VERSION:
             # Its words would not be found by ours, and ours not by its.
             raise Unavailable(
@@ -221,6 +233,12 @@ def set_analysis(connection: apsw.Connection, version: int) -> None:
     connection.execute(
         "INSERT OR REPLACE INTO meta (key, value) SELECT 'analysis', ? WHERE EXISTS (SELECT 1 FROM meta)", (version,)
     )
+
+
+def is_here(connection: apsw.Connection) -> bool:
+    """Whether a file has begun, and its memories weren't moved to another place."""
+    keys = {key for (key,) in connection.execute("SELECT key FROM meta WHERE key IN ('generation', ?)", (MOVED_TO,))}
+    return keys == {"generation"}
 
 
 def owner(meta: Mapping[str, Any]) -> UserRef:

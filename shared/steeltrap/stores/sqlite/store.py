@@ -18,7 +18,7 @@ from ..data_folder import DataFolder, hold
 from .connection import select, translated
 from .counters import SqliteCounters
 from .file import DESCRIPTORS, UserFile
-from .header import Header, not_the_users, owner
+from .header import MOVED_TO, Header, not_the_users, owner
 from .opening import bring_up_to_date, open_file
 from .scrubbing import Reserve
 from .space import SqliteSpace
@@ -82,6 +82,13 @@ class SqliteStore:
     def path(self, user: UserRef) -> Path:
         """The path of a user's file. Any id works, because the file is named by its digest."""
         return self.folder / "users" / user.key[:2] / f"{user.key}{_SUFFIX}"
+
+    def open_file(self, user: UserRef, deadline: Deadline) -> UserFile:
+        """A user's file, as it is now: for who moves all of it to another store. Raises Unavailable."""
+        return self._file(user)
+
+    def unlist(self, user: UserRef) -> None:
+        """Take a user whose memories were moved out of `users`. A folder knows them by their files."""
 
     def users(self) -> Iterator[UserRef]:
         damaged: SteeltrapError | None = None
@@ -265,7 +272,7 @@ def _owner(path: Path) -> UserRef | None:
             meta = dict(select(connection, "SELECT key, value FROM meta"))
         finally:
             connection.close()
-    return owner(meta) if meta else None
+    return owner(meta) if meta and MOVED_TO not in meta else None
 
 
 def _descriptor_limit() -> int:

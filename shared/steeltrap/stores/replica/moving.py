@@ -1,0 +1,135 @@
+"""A user's memories moved whole from one place to another: between data folders and logs, either way.
+
+The source is marked first: whoever writes to it from then on, on whichever machine, is told where to go. Then all rows
+are put into the target in one transaction and compared. A move that was cut short is finished by the next one.
+"""
+
+from collections.abc import Iterator, Mapping
+from contextlib import closing, suppress
+from dataclasses import dataclass
+from hashlib import sha256
+from itertools import islice
+from typing import Any, Final
+
+import apsw
+
+from ...errors import Conflict, SteeltrapError, Unavailable
+from ...model import UserRef
+from ...ports import Deadline
+from ..sqlite.connection import translated
+from ..sqlite.file import UserFile
+from ..sqlite.header import MOVED_FROM, MOVED_TO
+from ..sqlite.schema import TABLES
+from ..sqlite.store import SqliteStore
+from .entries import newer
+
+_BLOCK: Final = 1000
+"""Rows that are read and written at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A store, and the name that people know it by: the path of a folder, or a URL."""
+
+    name: str
+    store: SqliteStore
+
+
+def move_user(user: UserRef, source: Place, target: Place, deadline: Deadline) -> int | None:
+    """Move a user's memories; returns how many they are, deleted ones too, or None if there was nothing left to move.
+
+    Raises Conflict where the target has other memories of the user, or the source was moved to a third place, and
+    Unavailable. The source is as it was then.
+    """
+    old, new = source.store.open_file(user, deadline), target.store.open_file(user, deadline)
+    if not old.is_there():
+        return None
+    if _meta(old).get(MOVED_TO) == target.name and _meta(new).get(MOVED_FROM) == source.name:
+        source.store.unlist(user)
+        return None
+    _require_room(_meta(new), source.name)
+    if not old.transaction("move", lambda connection, _: _mark(connection, target.name), deadline):
+        return None
+    try:
+        count = new.transaction("move", lambda connection, _: _take(connection, old, source.name), deadline)
+    except BaseException:
+        with suppress(SteeltrapError):
+            if _meta(new).get(MOVED_FROM) != source.name:
+                old.transaction("move", lambda connection, _: _unmark(connection), deadline)
+        raise
+    source.store.unlist(user)
+    return count
+
+
+def _meta(file: UserFile) -> Mapping[str, Any]:
+    """What a file says of itself; nothing where there is none."""
+    if not file.is_there():
+        return {}
+    with _reading(file) as connection:
+        return dict(connection.execute("SELECT key, value FROM meta"))
+
+
+def _reading(file: UserFile) -> "closing[apsw.Connection]":
+    with translated(file.path):
+        connection = apsw.Connection(str(file.path), flags=apsw.SQLITE_OPEN_READWRITE)
+        connection.set_busy_timeout(10_000)
+    return closing(connection)
+
+
+def _require_room(meta: Mapping[str, Any], source: str) -> None:
+    """Raises Conflict, unless a file is empty or its memories are those that were moved to the source before."""
+    if meta and meta.get(MOVED_TO) != source:
+        raise Conflict("The target has other memories of this user: nothing of theirs was moved.")
+
+
+def _mark(connection: apsw.Connection, target: str) -> bool:
+    """Say in a file where its memories are. False for an empty file."""
+    meta = dict(connection.execute("SELECT key, value FROM meta"))
+    if meta.get(MOVED_TO, target) != target:
+        raise Conflict(f"The memories of this user were moved to {meta[MOVED_TO]} before: move them from there.")
+    if meta:
+        connection.execute("INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)", (MOVED_TO, target))
+    return bool(meta)
+
+
+def _unmark(connection: apsw.Connection) -> None:
+    connection.execute("DELETE FROM meta WHERE key = ?", (MOVED_TO,))
+
+
+def _take(connection: apsw.Connection, old: UserFile, source: str) -> int:
+    """Put the rows of the source, which nobody changes any more, in place of those of the target; how many memories."""
+    _require_room(dict(connection.execute("SELECT key, value FROM meta")), source)
+    with _reading(old) as reader:
+        for table in TABLES:
+            columns = _columns(reader, table)
+            if columns != _columns(connection, table):
+                raise newer()
+            connection.execute(f"DELETE FROM {table}")
+            places = ", ".join("?" * len(columns))
+            for rows in _blocks(reader, f"SELECT {', '.join(columns)} FROM {table}"):
+                connection.executemany(f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({places})", rows)
+        if _digest(reader) != _digest(connection):
+            raise Unavailable("The copy differs from what was copied; nothing was moved. Try again.", part="store")
+    _unmark(connection)
+    connection.execute("INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)", (MOVED_FROM, source))
+    return int(connection.execute("SELECT count(*) FROM memory").get)
+
+
+def _columns(connection: apsw.Connection, table: str) -> list[str]:
+    return [name for _, name, *_ in connection.execute(f"PRAGMA table_info({table})")]
+
+
+def _blocks(connection: apsw.Connection, query: str) -> Iterator[list[tuple[Any, ...]]]:
+    cursor = connection.execute(query)
+    while rows := list(islice(cursor, _BLOCK)):
+        yield rows
+
+
+def _digest(connection: apsw.Connection) -> bytes:
+    """A digest of all rows, whatever their order in the file."""
+    digest = sha256()
+    for table in TABLES:
+        key = ", ".join(name for _, name, _, _, _, place in connection.execute(f"PRAGMA table_info({table})") if place)
+        for rows in _blocks(connection, f"SELECT * FROM {table} ORDER BY {key}"):
+            digest.update(repr(rows).encode())
+    return digest.digest()

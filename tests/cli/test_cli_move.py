@@ -1,0 +1,67 @@
+"""move: a data folder taken to the URL of a log and back."""
+
+import json
+
+import pytest
+
+from steeltrap.model import UserRef
+from steeltrap.stores.files.folder import FolderFiles
+
+
+@pytest.fixture
+def url(tmp_path):
+    return f"file://{tmp_path}/log"
+
+
+def recalled(run, user):
+    found = run("recall", "heron", "--user", user)
+    return (found.exit_code, found.stdout + found.stderr)
+
+
+def test_memories_and_files_of_all_users_go_to_a_log_and_back(run, data, tmp_path, url):
+    run("remember", "the heron stands in the reeds", "--user", "ana")
+    run("remember", "the heron flies", "--user", "bob")
+    FolderFiles(data).files(UserRef("ana")).write("kept/memories.json", b"[]")
+    there = run("move", data, url)
+    assert there.exit_code == 0, there.stderr
+    assert f"Moved 2 memories of 2 users to {url}." in there.stdout
+    code, said = recalled(run, "ana")
+    assert code != 0
+    assert f"These memories were moved to {url}" in said
+    assert run("config", "set", "store", url).exit_code == 0
+    assert "the heron stands in the reeds" in recalled(run, "ana")[1]
+    assert FolderFiles(tmp_path / "log").files(UserRef("ana")).read("kept/memories.json", most=9) == b"[]"
+    assert run("remember", "the heron sleeps", "--user", "ana").exit_code == 0
+    back = run("move", url, data, "--json")
+    assert json.loads(back.stdout) == {"users": 2, "memories": 3, "files": 1, "moved_before": 0, "failed": []}
+    assert run("config", "set", "store", "sqlite").exit_code == 0
+    assert "the heron sleeps" in recalled(run, "ana")[1]
+
+
+def test_one_user_alone_is_moved(run, data, url):
+    run("remember", "the heron stands in the reeds", "--user", "ana")
+    run("remember", "the heron flies", "--user", "bob")
+    assert run("move", data, url, "--user", "ana").exit_code == 0
+    assert recalled(run, "bob")[0] == 0
+    assert recalled(run, "ana")[0] != 0
+
+
+def test_who_cant_be_moved_is_named_and_the_others_are_moved(run, data, tmp_path, url):
+    for user in ("ana", "bob"):
+        run("remember", "the heron stands in the reeds", "--user", user)
+    run("remember", "the heron flies", "--user", "ana", data=tmp_path / "other")
+    assert run("move", tmp_path / "other", url).exit_code == 0
+    moved = run("move", data, url)
+    assert moved.exit_code == 1
+    assert "ana: The target has other memories of this user: nothing of theirs was moved." in moved.stderr
+    assert "Moved 1 memory of 1 user" in moved.stdout
+    assert recalled(run, "ana")[0] == 0
+
+
+@pytest.mark.parametrize(("target", "says"), [("ftp://x", "must be `sqlite`, `aws`, or a URL"), (".", "Both places")])
+def test_a_place_that_is_none_is_refused(run, data, monkeypatch, target, says):
+    data.mkdir()
+    monkeypatch.chdir(data)
+    refused = run("move", data, target)
+    assert refused.exit_code != 0
+    assert says in refused.stderr
