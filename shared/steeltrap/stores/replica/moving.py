@@ -62,7 +62,7 @@ def move_user(user: UserRef, source: Place, target: Place, deadline: Deadline) -
 
 
 def _meta(file: UserFile) -> Mapping[str, Any]:
-    """What a file says of itself; nothing where there is none."""
+    """The `meta` of a file; nothing where there is no file."""
     if not file.is_there():
         return {}
     with _reading(file) as connection:
