@@ -61,7 +61,7 @@ class Settings(BaseModel):
     cache_folder: Path | None = Field(
         None,
         description="Folder for the copies of users' files when the store is a URL. It may be removed at any time. "
-        "Default: `cache` in the folder of the memories.",
+        "Default: `.cache` in the folder of the memories.",
     )
     cache_disk_mb: int = Field(
         4096, ge=1, description="Disk space for the copies in the cache folder, in MB. What was used longest ago goes."

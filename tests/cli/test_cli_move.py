@@ -1,4 +1,4 @@
-"""move: a data folder taken to the URL of a log and back."""
+"""move, backup and restore where memories lie at the URL of a log."""
 
 import json
 
@@ -53,7 +53,7 @@ def test_who_cant_be_moved_is_named_and_the_others_are_moved(run, data, tmp_path
     assert run("move", tmp_path / "other", url).exit_code == 0
     moved = run("move", data, url)
     assert moved.exit_code == 1
-    assert "ana: The target has other memories of this user: nothing of theirs was moved." in moved.stderr
+    assert "ana: The target has other memories of this user; they were left as they are." in moved.stderr
     assert "Moved 1 memory of 1 user" in moved.stdout
     assert recalled(run, "ana")[0] == 0
 
@@ -65,3 +65,53 @@ def test_a_place_that_is_none_is_refused(run, data, monkeypatch, target, says):
     refused = run("move", data, target)
     assert refused.exit_code != 0
     assert says in refused.stderr
+
+
+def test_a_backup_of_a_log_is_restored_as_a_folder_and_into_another_log(run, data, tmp_path, url):
+    assert run("config", "set", "store", url).exit_code == 0
+    run("remember", "the heron stands in the reeds", "--user", "ana")
+    run("remember", "the heron flies", "--user", "bob")
+    FolderFiles(tmp_path / "log").files(UserRef("ana")).write("kept/memories.json", b"[]")
+    made = run("backup", tmp_path / "monday")
+    assert made.exit_code == 0, made.stderr
+    assert "2 users" in made.stdout
+    assert {path.name for path in tmp_path.iterdir()} == {"data", "log", "monday"}
+    assert run("restore", tmp_path / "monday", data=tmp_path / "folder").exit_code == 0
+    found = run("recall", "heron", "--user", "ana", data=tmp_path / "folder")
+    assert "the heron stands in the reeds" in found.stdout
+    assert run("config", "set", "store", f"{url}-2").exit_code == 0
+    restored = run("restore", tmp_path / "monday")
+    assert restored.exit_code == 0, restored.stderr
+    assert f"to {url}-2." in restored.stdout
+    assert "the heron flies" in recalled(run, "bob")[1]
+    assert FolderFiles(tmp_path / "log-2").files(UserRef("ana")).read("kept/memories.json", most=9) == b"[]"
+
+
+def test_a_restore_leaves_who_has_memories_there_as_they_are(run, tmp_path, url):
+    assert run("config", "set", "store", url).exit_code == 0
+    run("remember", "the heron stands in the reeds", "--user", "ana")
+    run("backup", tmp_path / "monday")
+    run("remember", "the heron flies", "--user", "ana")
+    refused = run("restore", tmp_path / "monday")
+    assert refused.exit_code == 4
+    assert (
+        "ana was not restored: The target has other memories of this user; they were left as they are."
+        in refused.stderr
+    )
+    assert "the heron flies" in recalled(run, "ana")[1]
+    assert run("restore", tmp_path / "monday", "--replace").exit_code == 2
+
+
+def test_a_damaged_log_is_left_out_of_a_backup_and_named(run, tmp_path, url):
+    assert run("config", "set", "store", url).exit_code == 0
+    run("remember", "the heron stands in the reeds", "--user", "ana")
+    run("remember", "the heron flies", "--user", "bob")
+    for entry in tmp_path.glob(f"log/u/{UserRef('bob').key}/e/*"):
+        entry.write_bytes(entry.read_bytes()[:-1])
+    for cache in tmp_path.glob("data/.cache/*/users/*/*"):
+        cache.unlink()
+    made = run("backup", tmp_path / "monday")
+    assert made.exit_code == 1
+    assert "Left out: user bob. The log of these memories is damaged" in made.stderr
+    assert run("restore", tmp_path / "monday", data=tmp_path / "folder").exit_code == 0
+    assert run("recall", "heron", "--user", "ana", data=tmp_path / "folder").exit_code == 0

@@ -292,10 +292,10 @@ def restore(
     if as_json:
         kept = {} if done.kept is None else {"kept": str(done.kept)}
         return write_json({"users": made.users, "files": len(made.files), "bytes": made.size, **kept})
-    say(f"Restored {_users(made.users)} ({_megabytes(made.size)}) of {made.began_at[:19]}Z to {settings.data}.")
+    say(f"Restored {_users(made.users)} ({_megabytes(made.size)}) of {made.began_at[:19]}Z to {settings.place}.")
     if done.kept is not None:
         say(f"The folder that was there before is kept: {done.kept}.")
-    if names := settings_file.read(settings.data):
+    if settings.store_kind == "sqlite" and (names := settings_file.read(settings.data)):
         # They may send texts to another machine, and a backup may be somebody else's.
         say(f"Settings that came with it and hold from now on: {', '.join(names)}. See `steeltrap config`.")
     return None

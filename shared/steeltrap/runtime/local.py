@@ -109,7 +109,7 @@ def open_store(settings: Settings, embedder: Embedder, clock: Clock) -> MemorySt
 
 def cache_of(settings: Settings) -> Path:
     """The folder for the replicas of a log. Each log has its own, so that two never throw away each other's."""
-    folder = settings.cache_folder or settings.data / "cache"
+    folder = settings.cache_folder or settings.data / ".cache"
     return folder.expanduser() / sha256(settings.store.rstrip("/").encode()).hexdigest()[:16]
 
 
@@ -198,8 +198,12 @@ def _needs_aws(settings: Settings) -> None:
 def back_up(
     settings: Settings, target: Path, *, skip: Collection[str], advance: Callable[[int, int], None]
 ) -> "Manifest":
-    """Copy the data folder, also while it is served. Raises SteeltrapError: InvalidInput for `aws`."""
-    _needs_folder(settings)
+    """Copy the data folder, or a log, also while it is served. Raises SteeltrapError: InvalidInput for `aws`."""
+    _refuse_tables(settings)
+    if settings.store_kind == "log":
+        from . import moving
+
+        return moving.back_up(settings, target, skip=skip, advance=advance)
     from ..stores.sqlite import backup
 
     return backup.back_up(settings.data, target, SystemClock(), skip=skip, advance=advance)
@@ -208,19 +212,20 @@ def back_up(
 def restore(
     settings: Settings, source: Path, *, skip: Collection[str], replace: bool, advance: Callable[[int, int], None]
 ) -> "Restored":
-    """Restore a backup as the data folder. Raises SteeltrapError: InvalidInput for `aws`."""
-    _needs_folder(settings)
+    """Restore a backup as the data folder, or into a log. Raises SteeltrapError: InvalidInput for `aws`."""
+    _refuse_tables(settings)
+    if settings.store_kind == "log":
+        from . import moving
+
+        if replace:
+            raise InvalidInput("Nothing at a URL is replaced: restore into another prefix, without --replace.")
+        return moving.restore(settings, source, skip=skip, advance=advance)
     from ..stores.sqlite import restoring
 
     return restoring.restore(source, settings.data, SystemClock(), skip=skip, replace=replace, advance=advance)
 
 
-def _needs_folder(settings: Settings) -> None:
-    if settings.store_kind == "log":
-        raise InvalidInput(
-            f"Memories are at {settings.store}: copy everything under it with your cloud's own tool, or use `steeltrap "
-            "export` per user."
-        )
+def _refuse_tables(settings: Settings) -> None:
     if settings.store_kind == "aws":
         raise InvalidInput(
             "With STEELTRAP_STORE=aws, memories are in DynamoDB: use its point-in-time recovery, as docs/operate.md "

@@ -1,12 +1,16 @@
-"""The memories of one place moved to another: data folders and the URLs of logs, either way."""
+"""The memories of one place moved or copied to another: data folders and the URLs of logs, either way.
 
-from collections.abc import Callable, Iterator, Sequence
+A backup of a log is a backup of a data folder that has all of it, so that either can be restored as the other.
+"""
+
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Final
 
-from ..errors import InvalidInput, SteeltrapError
+from ..errors import Conflict, InvalidInput, SteeltrapError
 from ..model import UserRef
 from ..ports import Deadline, FileStore
 from ..settings import Settings, read_settings
@@ -15,6 +19,8 @@ from .clock import SystemClock
 
 if TYPE_CHECKING:
     from ..stores.replica.moving import Place
+    from ..stores.sqlite.backup import Manifest
+    from ..stores.sqlite.restoring import Restored
 
 _USER_SECONDS: Final = 1800.0
 _LARGEST_FILE: Final = 4 * 1024**3
@@ -42,14 +48,57 @@ def move(source: str, target: str, *, only: UserRef | None = None, advance: Call
     places = _settings_of(source), _settings_of(target)
     if places[0].place == places[1].place:
         raise InvalidInput("Both places are the same: name another one to move to.")
+    return _for_each(move_user, *places, only=only, advance=advance)
+
+
+def back_up(
+    settings: Settings, target: Path, *, skip: Collection[str], advance: Callable[[int, int], None]
+) -> "Manifest":
+    """Copy all that a log has into a new folder, as `steeltrap restore` takes it. Raises SteeltrapError."""
+    from ..stores.replica.moving import copy_user
+    from ..stores.sqlite import backup
+
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(prefix=f".{target.name}-", dir=target.parent) as folder:
+        copies = _for_each(copy_user, settings, _settings_of(folder), advance=advance)
+        left_out = [backup.LeftOut(f"user {user.user_id}", reason) for user, reason in copies.failures]
+        Path(folder, "users").mkdir(exist_ok=True)
+        return backup.back_up(Path(folder), target, SystemClock(), skip=skip, left_out=left_out)
+
+
+def restore(
+    settings: Settings, source: Path, *, skip: Collection[str], advance: Callable[[int, int], None]
+) -> "Restored":
+    """Put a backup into a log. Raises SteeltrapError: Conflict when a user has memories there, which stay."""
+    from ..stores.replica.moving import copy_user
+    from ..stores.sqlite import restoring
+
+    with TemporaryDirectory(prefix="steeltrap-restore-") as folder:
+        restored = restoring.restore(source, Path(folder, "data"), SystemClock(), skip=skip, replace=False)
+        copies = _for_each(copy_user, _settings_of(str(Path(folder, "data"))), settings, advance=advance)
+    if copies.failures:
+        user, reason = copies.failures[0]
+        more = f" So it is for {len(copies.failures) - 1:,} others." if len(copies.failures) > 1 else ""
+        raise Conflict(f"{user.user_id} was not restored: {reason}{more} All others were.")
+    return restored
+
+
+def _for_each(
+    work: "Callable[[UserRef, Place, Place, Deadline], int | None]",
+    source: Settings,
+    target: Settings,
+    *,
+    only: UserRef | None = None,
+    advance: Callable[[int, int], None],
+) -> Moves:
     done = Moves()
-    with _opened(places[0]) as (old, old_files), _opened(places[1]) as (new, new_files):
+    with _opened(source) as (old, old_files), _opened(target) as (new, new_files):
         users: Sequence[UserRef] = [only] if only is not None else list(old.store.users())
         for number, user in enumerate(users):
             advance(number, len(users))
             try:
-                done.files += _copy_files(old_files, new_files, user)
-                count = move_user(user, old, new, Deadline.after(_USER_SECONDS, SystemClock()))
+                count = work(user, old, new, Deadline.after(_USER_SECONDS, SystemClock()))
+                done.files += _copy_files(old_files, new_files, user, again=count is None)
             except SteeltrapError as error:
                 done.failures.append((user, error.message))
                 continue
@@ -78,11 +127,12 @@ def _opened(settings: Settings) -> "Iterator[tuple[Place, FileStore | None]]":
         yield Place(settings.place, store), local.open_files(settings)
 
 
-def _copy_files(source: FileStore | None, target: FileStore | None, user: UserRef) -> int:
+def _copy_files(source: FileStore | None, target: FileStore | None, user: UserRef, *, again: bool) -> int:
+    """Copy a user's exported files; `again`, only those that the target lacks: the others may be newer there."""
     if source is None or target is None:
         return 0
     old, new = source.files(user), target.files(user)
-    names = old.names()
+    names = set(old.names()).difference(new.names() if again else ())
     for name in names:
         new.write(name, old.read(name, most=_LARGEST_FILE))
     return len(names)

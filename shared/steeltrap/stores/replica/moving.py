@@ -61,6 +61,18 @@ def move_user(user: UserRef, source: Place, target: Place, deadline: Deadline) -
     return count
 
 
+def copy_user(user: UserRef, source: Place, target: Place, deadline: Deadline) -> int | None:
+    """Copy a user's memories as of one moment; returns how many they are, deleted ones too, or None if there are none.
+
+    Raises Conflict where the target has memories of the user, Unavailable.
+    """
+    old, new = source.store.open_file(user, deadline), target.store.open_file(user, deadline)
+    meta = _meta(old)
+    if not meta or MOVED_TO in meta:
+        return None
+    return new.transaction("move", lambda connection, _: _take(connection, old, None), deadline)
+
+
 def _meta(file: UserFile) -> Mapping[str, Any]:
     """The `meta` of a file; nothing where there is no file."""
     if not file.is_there():
@@ -76,10 +88,10 @@ def _reading(file: UserFile) -> "closing[apsw.Connection]":
     return closing(connection)
 
 
-def _require_room(meta: Mapping[str, Any], source: str) -> None:
+def _require_room(meta: Mapping[str, Any], source: str | None) -> None:
     """Raises Conflict, unless a file is empty or its memories are those that were moved to the source before."""
-    if meta and meta.get(MOVED_TO) != source:
-        raise Conflict("The target has other memories of this user: nothing of theirs was moved.")
+    if meta and (source is None or meta.get(MOVED_TO) != source):
+        raise Conflict("The target has other memories of this user; they were left as they are.")
 
 
 def _mark(connection: apsw.Connection, target: str) -> bool:
@@ -96,10 +108,14 @@ def _unmark(connection: apsw.Connection) -> None:
     connection.execute("DELETE FROM meta WHERE key = ?", (MOVED_TO,))
 
 
-def _take(connection: apsw.Connection, old: UserFile, source: str) -> int:
-    """Put the rows of the source, which nobody changes any more, in place of those of the target; how many memories."""
+def _take(connection: apsw.Connection, old: UserFile, source: str | None) -> int:
+    """Put the rows of a file as of one moment in place of those of the target; how many memories they are.
+
+    With a `source` they come from there, and are nowhere else.
+    """
     _require_room(dict(connection.execute("SELECT key, value FROM meta")), source)
     with _reading(old) as reader:
+        reader.execute("BEGIN")
         for table in TABLES:
             columns = _columns(reader, table)
             if columns != _columns(connection, table):
@@ -111,7 +127,9 @@ def _take(connection: apsw.Connection, old: UserFile, source: str) -> int:
         if _digest(reader) != _digest(connection):
             raise Unavailable("The copy differs from what was copied; nothing was moved. Try again.", part="store")
     _unmark(connection)
-    connection.execute("INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)", (MOVED_FROM, source))
+    connection.execute("DELETE FROM meta WHERE key = ?", (MOVED_FROM,))
+    if source is not None:
+        connection.execute("INSERT INTO meta (key, value) VALUES (?, ?)", (MOVED_FROM, source))
     return int(connection.execute("SELECT count(*) FROM memory").get)
 
 

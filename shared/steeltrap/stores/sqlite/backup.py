@@ -6,7 +6,7 @@ import os
 import re
 import shutil
 import unicodedata
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import asdict, dataclass
 from datetime import datetime
@@ -262,21 +262,22 @@ def back_up(
     clock: Clock,
     *,
     skip: Collection[str] = (),
+    left_out: Sequence[LeftOut] = (),
     advance: Callable[[int, int], None] = lambda *_: None,
 ) -> Manifest:
     """Copy a data folder to a new folder, which is there only once it is complete.
 
     Each user's file is copied as of one moment; a user who is forgotten meanwhile is in the backup whole, or not at
     all. A file that can't be copied is left out and named, and doesn't stop the others. Hidden files, counters, those
-    that `skip` names, and links are not copied. `advance` is called with the number of users that are done, and of all.
-    Raises NotFound, Conflict, InvalidInput, Unavailable.
+    that `skip` names, and links are not copied. `left_out` is what the folder lacks already. `advance` is called with
+    the number of users that are done, and of all. Raises NotFound, Conflict, InvalidInput, Unavailable.
     """
     folder, target = folder.resolve(), target.absolute()
     _check(folder, target)
     began = clock.now()
     with translated_at(target), held(folder), folder_beside(target) as part:
         files: list[Kept] = []
-        left_out: list[LeftOut] = []
+        left_out = list(left_out)
         paths = sorted(folder.glob(f"{_USERS}/*/*{_SUFFIX}"))
         users = 0
         for at, path in enumerate(paths):
