@@ -136,7 +136,9 @@ class Settings(BaseModel):
         "loopback name, or the address that the server listens on.",
     )
     keys_folder: Path | None = Field(
-        None, description="Folder for the digests of API keys. Default: `keys` in the folder of the memories."
+        None,
+        description="Folder of this machine for the digests of API keys. Default: `keys` in the folder of the "
+        "memories, or beside them when the store is a URL.",
     )
     console: bool = Field(
         True, description="Whether `steeltrap serve` shows the memories in a browser, at `/`. Functions never do."

@@ -12,6 +12,7 @@ import pytest
 from steeltrap.model import UserRef
 from steeltrap.servers.auth.api_keys import ApiKeys
 from steeltrap.stores.files.folder import FolderFiles
+from steeltrap.stores.shared_folders import LocalFolder
 
 MANIFEST = "steeltrap-backup.json"
 
@@ -57,7 +58,7 @@ def test_memories_exports_and_keys_come_back(run, data, target, tmp_path, filled
     assert contents(run, tmp_path / "new", "ana") == {"the heron stands in the reeds"}
     assert contents(run, tmp_path / "new", "bob") == {"the otter swims"}
     assert FolderFiles(tmp_path / "new").files(UserRef("ana")).read("kept/memories.json", most=9) == b"[]"
-    assert ApiKeys(tmp_path / "new" / "keys").find(filled).user_id == "ana"
+    assert ApiKeys(LocalFolder(tmp_path / "new" / "keys")).find(filled).user_id == "ana"
     assert run("doctor", data=tmp_path / "new").exit_code == 0
 
 

@@ -13,6 +13,7 @@ import pytest
 
 from steeltrap.model import Caller, Permissions, UserRef
 from steeltrap.servers.auth.api_keys import ApiKeys
+from steeltrap.stores.shared_folders import LocalFolder
 
 ROOT = Path(__file__).parents[2]
 
@@ -24,7 +25,7 @@ def scope(token):
 def test_a_key_is_shown_once_and_opens_its_users_memories(run, data):
     result = run("keys", "add", "--user", "ana", "--tenant", "acme", "--agent", "a1", "--name", "laptop")
     secret = result.stdout.strip()
-    assert ApiKeys(data / "keys").caller(scope(secret)) == Caller(UserRef("ana", "acme"), "a1", None)
+    assert ApiKeys(LocalFolder(data / "keys")).caller(scope(secret)) == Caller(UserRef("ana", "acme"), "a1", None)
     assert secret not in result.stderr
     listed = run("keys", "list").stdout
     assert "user ana, tenant acme, agent a1  laptop" in listed
@@ -48,7 +49,7 @@ def test_what_a_key_may_do_is_kept_and_listed(run, data, monkeypatch):
     monkeypatch.setenv("STEELTRAP_TIMEZONE", "UTC")
     limits = ["--read-only", "--untrusted", "--toolset", "notes", "--toolset", "core", "--expires", "2999-12-31"]
     secret = run("keys", "add", "--user", "ana", *limits).stdout.strip()
-    caller = ApiKeys(data / "keys").caller(scope(secret))
+    caller = ApiKeys(LocalFolder(data / "keys")).caller(scope(secret))
     assert caller.permissions == Permissions(read_only=True, toolsets=("notes", "core"), untrusted=True)
     listed = run("keys", "list").stdout
     assert "user ana, toolset notes, toolset core, read only, untrusted, expires 2999-12-31 00:00" in listed
@@ -78,7 +79,7 @@ def test_a_limit_that_does_not_fit_makes_no_key(run, data, option, value, says):
 def test_an_expired_key_is_listed_as_expired(run, data, monkeypatch):
     monkeypatch.setenv("STEELTRAP_TIMEZONE", "UTC")
     past = datetime(2026, 1, 1, tzinfo=UTC)
-    ApiKeys(data / "keys").add(Caller(UserRef("ana")), "", past, past + timedelta(days=1))
+    ApiKeys(LocalFolder(data / "keys")).add(Caller(UserRef("ana")), "", past, past + timedelta(days=1))
     assert "expired 2026-01-02 00:00" in run("keys", "list").stdout
 
 

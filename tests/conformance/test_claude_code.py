@@ -14,6 +14,7 @@ from docs import generate
 from steeltrap.model import Caller, UserRef
 from steeltrap.servers.asgi.app import create_app
 from steeltrap.servers.auth.api_keys import ApiKeys
+from steeltrap.stores.shared_folders import LocalFolder
 from surfaces.callers import door_on
 from surfaces.serving import served
 
@@ -24,7 +25,7 @@ PAGE = Path(generate.DOCS) / "agents.md"
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[tuple[str, str]]:
     """The address of a server that wants API keys, and a key."""
-    keys = ApiKeys(tmp_path / "keys")
+    keys = ApiKeys(LocalFolder(tmp_path / "keys"))
     _, secret = keys.add(Caller(UserRef("ana")), "claude", datetime.now(UTC))
     with served(create_app(door_on(tmp_path / "data"), keys, local=False)) as url:
         yield url, secret

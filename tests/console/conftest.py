@@ -19,6 +19,7 @@ from steeltrap.servers.asgi.app import create_app
 from steeltrap.servers.auth.api_keys import ApiKeys
 from steeltrap.servers.auth.identity import LocalUser
 from steeltrap.servers.console import Console, Sessions, console_routes, open_secret
+from steeltrap.stores.shared_folders import LocalFolder
 from surfaces.callers import door_on
 from surfaces.serving import served
 
@@ -100,8 +101,10 @@ def guarded(tmp_path: Path) -> Iterator[tuple[Site, ApiKeys]]:
     """A console that wants API keys."""
     clock = SettableClock(datetime.now(UTC))
     door = door_on(tmp_path, clock)
-    keys = ApiKeys(tmp_path / "keys", clock.now)
-    sessions = Sessions(keys, keys, open_secret(tmp_path), tmp_path, clock.now)
+    keys = ApiKeys(LocalFolder(tmp_path / "keys"), clock.now)
+    sessions = Sessions(
+        keys, keys, open_secret(LocalFolder(tmp_path)), LocalFolder(tmp_path / "console.ended"), clock.now
+    )
     pages = partial(console_routes, Console(door=door, sessions=sessions))
     app = create_app(door, keys, local=False, public_url="", pages=pages)
     with served(app) as url:

@@ -104,10 +104,16 @@ def place(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterato
 @contextmanager
 def proxied_place(name: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Callable[[], Logs], Proxy]]:
     """Makes clients of an empty place, and the proxy that is between."""
+    with proxied_url(name, monkeypatch) as (url, proxy):
+        yield _opening(url), proxy
+
+
+@contextmanager
+def proxied_url(name: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[str, Proxy]]:
+    """The URL of an empty place, and the proxy that is between."""
     services = {"s3": aws_url, "azure": azure_url, "dynamodb": dynamodb_url}
     with serving_gcs() as fake, proxied(services.get(name, lambda: fake)()) as proxy:
-        url = {"s3": s3, "azure": azure, "gcs": gcs, "dynamodb": dynamodb}[name](monkeypatch, proxy.url)
-        yield _opening(url), proxy
+        yield {"s3": s3, "azure": azure, "gcs": gcs, "dynamodb": dynamodb}[name](monkeypatch, proxy.url), proxy
 
 
 def _opening(url: str) -> Callable[[], Logs]:

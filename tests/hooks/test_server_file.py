@@ -22,6 +22,7 @@ from steeltrap.servers.asgi.app import create_app
 from steeltrap.servers.asgi.hooks import hook_routes
 from steeltrap.servers.auth.api_keys import ApiKeys
 from steeltrap.servers.hooks import server_file
+from steeltrap.stores.shared_folders import LocalFolder
 from surfaces.asgi import Request
 
 RUNNING = server_file.RunningServer("127.0.0.1", 8765, 1, "local", "a-made-up-token-of-43-characters")
@@ -41,7 +42,9 @@ def post(door: Door, folder: Path, path: str, token: str | None, body: Any = EVE
 
     async def run() -> None:
         routes = hook_routes(door, RUNNING, folder)
-        await request.to(create_app(door, ApiKeys(folder / "keys"), local=False, closes_store=False, routes=routes))
+        await request.to(
+            create_app(door, ApiKeys(LocalFolder(folder / "keys")), local=False, closes_store=False, routes=routes)
+        )
 
     anyio.run(run)
     return request
@@ -66,7 +69,7 @@ def test_without_the_token_hooks_are_refused(door: Door, tmp_path: Path, token: 
 
 
 def test_somebody_elses_key_is_no_token(door: Door, tmp_path: Path) -> None:
-    _, secret = ApiKeys(tmp_path / "keys").add(Caller(UserRef("ana")), "", NOON)
+    _, secret = ApiKeys(LocalFolder(tmp_path / "keys")).add(Caller(UserRef("ana")), "", NOON)
     assert post(door, tmp_path, "/hooks/prompt", secret).status == 401
 
 
@@ -200,7 +203,7 @@ def test_a_server_proves_that_it_knows_the_token_on_the_address_that_was_asked(d
 
         async def run() -> None:
             routes = hook_routes(door, RUNNING, tmp_path)
-            keys = ApiKeys(tmp_path / "keys")
+            keys = ApiKeys(LocalFolder(tmp_path / "keys"))
             await request.to(create_app(door, keys, local=False, closes_store=False, routes=routes))
 
         anyio.run(run)

@@ -21,6 +21,7 @@ from steeltrap.servers.aws_lambda.agents import agent_handler
 from steeltrap.servers.aws_lambda.asgi import app_handler, mcp_handler
 from steeltrap.servers.aws_lambda.tools import tool_handler
 from steeltrap.settings import read_settings
+from steeltrap.stores.shared_folders import LocalFolder
 from steeltrap.tools import Tool
 from surfaces.callers import door_on
 from surfaces.events import GATEWAY, as_alb, as_gateway, as_messages, as_url, as_v1, as_v2
@@ -173,7 +174,7 @@ def _headers(place: Place, user: str, tool: str, arguments: Mapping[str, Any]) -
 
 
 def _keys(place: Place, user: str, tool: str, arguments: Mapping[str, Any]) -> None:
-    keys = ApiKeys(place.folder / "keys")
+    keys = ApiKeys(LocalFolder(place.folder / "keys"))
     _, secret = keys.add(Caller(UserRef(user)), "", NOW)
     _server(place, keys, {"Authorization": f"Bearer {secret}", "X-User-Id": "mallory"}, tool, arguments)
 
@@ -188,7 +189,7 @@ def _token(place: Place, user: str, tool: str, arguments: Mapping[str, Any]) -> 
 
 
 def _key_beside_tokens(place: Place, user: str, tool: str, arguments: Mapping[str, Any]) -> None:
-    keys = ApiKeys(place.folder / "keys")
+    keys = ApiKeys(LocalFolder(place.folder / "keys"))
     _, secret = keys.add(Caller(UserRef(user)), "", NOW)
     _server(place, KeysOrTokens(keys, _tokens(place)), {"Authorization": f"Bearer {secret}"}, tool, arguments)
 

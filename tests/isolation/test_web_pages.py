@@ -14,6 +14,7 @@ from steeltrap.model import Caller, UserRef
 from steeltrap.servers.asgi.app import create_app
 from steeltrap.servers.auth.api_keys import ApiKeys
 from steeltrap.servers.auth.identity import LocalUser, TrustedHeaders
+from steeltrap.stores.shared_folders import LocalFolder
 from surfaces.asgi import Request
 
 PUBLIC = "https://memory.example"
@@ -33,7 +34,7 @@ def known(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Any, dict[str
     """An identity, and the headers of somebody whom it knows."""
     if request.param == "headers":
         return TrustedHeaders(), {"X-User-Id": "ana"}
-    keys = ApiKeys(tmp_path / "keys")
+    keys = ApiKeys(LocalFolder(tmp_path / "keys"))
     _, secret = keys.add(Caller(UserRef("ana")), "", NOON)
     return keys, {"Authorization": f"Bearer {secret}"}
 

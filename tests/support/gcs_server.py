@@ -7,6 +7,8 @@ refuses such a put, another ignores the condition.
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
+from email.utils import format_datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Lock, Thread
 from urllib.parse import parse_qs, unquote, urlsplit
@@ -14,7 +16,6 @@ from xml.sax.saxutils import escape
 
 BUCKET = "memories"
 _PAGE = 3
-_WHEN = "2026-11-25T12:00:00.000Z"
 
 
 class _Server(ThreadingHTTPServer):
@@ -24,7 +25,7 @@ class _Server(ThreadingHTTPServer):
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
         self.lock = Lock()
-        self.objects: dict[str, tuple[int, bytes]] = {}
+        self.objects: dict[str, tuple[int, bytes, datetime]] = {}
         self.generation = 0
 
 
@@ -41,7 +42,7 @@ class _Handler(BaseHTTPRequestHandler):
             is_there = name in self.server.objects
             if not (is_there and self.headers.get("x-goog-if-generation-match") == "0"):
                 self.server.generation += 1
-                self.server.objects[name] = self.server.generation, content
+                self.server.objects[name] = self.server.generation, content, datetime.now(UTC)
                 is_there = False
         if is_there:
             self._refuse(412, "PreconditionFailed")
@@ -72,7 +73,7 @@ class _Handler(BaseHTTPRequestHandler):
         found = [name for name in found if name > after]
         page = found[:_PAGE]
         items = "".join(
-            f"<Contents><Key>{escape(name)}</Key><LastModified>{_WHEN}</LastModified><ETag>&quot;e&quot;</ETag>"
+            f"<Contents><Key>{escape(name)}</Key><LastModified>{self.server.objects[name][2].isoformat()}</LastModified><ETag>&quot;e&quot;</ETag>"
             f"<Size>{len(self.server.objects[name][1])}</Size></Contents>"
             for name in page
         )
@@ -89,11 +90,11 @@ class _Handler(BaseHTTPRequestHandler):
         return None
 
     def _facts(self, name: str) -> dict[str, str]:
-        generation, _ = self.server.objects[name]
+        generation, _, written = self.server.objects[name]
         return {
             "ETag": f'"{generation}"',
             "x-goog-generation": str(generation),
-            "Last-Modified": "Wed, 25 Nov 2026 12:00:00 GMT",
+            "Last-Modified": format_datetime(written, usegmt=True),
         }
 
     def _refuse(self, status: int, code: str) -> None:

@@ -20,6 +20,7 @@ from steeltrap.servers.asgi.app import create_app
 from steeltrap.servers.auth.api_keys import ApiKeys, KeysOrTokens
 from steeltrap.servers.auth.identity import LocalUser
 from steeltrap.servers.http import paths
+from steeltrap.stores.shared_folders import LocalFolder
 from steeltrap.tools import Tool
 from steeltrap.toolsets import CATALOGUE
 from surfaces.serving import served
@@ -36,7 +37,7 @@ CALLS: list[tuple[str, dict[str, Any]]] = [
 
 @pytest.fixture
 def keys(tmp_path: Path) -> ApiKeys:
-    return ApiKeys(tmp_path / "keys")
+    return ApiKeys(LocalFolder(tmp_path / "keys"))
 
 
 @pytest.fixture
@@ -60,10 +61,10 @@ def test_a_key_names_its_caller_and_the_caller_a_conversation(keys: ApiKeys) -> 
 
 def test_what_is_kept_tells_nobody_the_key_and_is_the_owners_alone(keys: ApiKeys) -> None:
     key, secret = keys.add(ANA, "laptop", NOW)
-    [file] = keys.folder.iterdir()
+    [file] = Path(keys.folder.place).iterdir()
     assert secret.rpartition("_")[2] not in file.read_text()
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
-    assert stat.S_IMODE(keys.folder.stat().st_mode) == 0o700
+    assert stat.S_IMODE(Path(keys.folder.place).stat().st_mode) == 0o700
     assert keys.all() == [key]
 
 
@@ -113,7 +114,7 @@ def test_users_of_two_keys_see_their_own_alone(client: httpx.Client, keys: ApiKe
 
 @given(st.text(max_size=80))
 def test_nothing_else_is_a_key(tmp_path: Path, text: str) -> None:
-    keys = ApiKeys(tmp_path / "keys")
+    keys = ApiKeys(LocalFolder(tmp_path / "keys"))
     keys.add(ANA, "", NOW)
     assert keys.find(text) is None
 
@@ -129,10 +130,10 @@ def test_a_key_with_anything_changed_is_no_key(keys: ApiKeys) -> None:
 @pytest.mark.parametrize("content", ["", "{", "[]", "{}", '{"id": 5}', '{"sha256": 5, "user_id": "ana", "id": "x"}'])
 def test_a_damaged_key_is_an_outage_for_who_shows_it(keys: ApiKeys, content: str) -> None:
     key, secret = keys.add(ANA, "", NOW)
-    (keys.folder / f"{key.id}.json").write_text(content)
+    (Path(keys.folder.place) / f"{key.id}.json").write_text(content)
     with pytest.raises(Unavailable) as error:
         keys.caller(scope(secret))
-    assert str(keys.folder) not in error.value.message
+    assert keys.folder.place not in error.value.message
 
 
 def test_a_key_that_there_is_not_cannot_be_revoked(keys: ApiKeys) -> None:
@@ -154,7 +155,7 @@ def test_who_has_no_key_may_have_a_token(keys: ApiKeys) -> None:
 
 def test_a_file_of_a_key_has_what_is_known_of_it(keys: ApiKeys) -> None:
     key, _ = keys.add(ANA, "laptop", NOW)
-    kept = json.loads((keys.folder / f"{key.id}.json").read_text())
+    kept = json.loads((Path(keys.folder.place) / f"{key.id}.json").read_text())
     assert kept.pop("sha256")
     assert kept == {
         "id": key.id,
@@ -242,7 +243,7 @@ def test_a_key_that_may_only_read_is_shown_the_tools_that_read(
 
 
 def test_an_expired_key_is_refused_and_says_when_it_expired(tmp_path: Path, clock: SettableClock) -> None:
-    keys = ApiKeys(tmp_path, clock.now)
+    keys = ApiKeys(LocalFolder(tmp_path), clock.now)
     _, secret = keys.add(ANA, "", clock.now(), clock.now() + timedelta(hours=1))
     clock.advance(minutes=59)
     assert keys.caller(scope(secret)) == ANA
@@ -254,7 +255,7 @@ def test_an_expired_key_is_refused_and_says_when_it_expired(tmp_path: Path, cloc
 
 def test_a_key_of_before_may_do_everything_for_ever(keys: ApiKeys) -> None:
     key, secret = keys.add(ANA, "", NOW)
-    file = keys.folder / f"{key.id}.json"
+    file = Path(keys.folder.place) / f"{key.id}.json"
     kept = json.loads(file.read_text())
     del kept["expires_at"], kept["permissions"]
     file.write_text(json.dumps(kept))
@@ -264,7 +265,7 @@ def test_a_key_of_before_may_do_everything_for_ever(keys: ApiKeys) -> None:
 @pytest.mark.parametrize("kept", [{"permissions": []}, {"permissions": {"toolsets": None}}, {"expires_at": "soon"}])
 def test_a_limit_that_cannot_be_read_lets_nobody_in(keys: ApiKeys, kept: dict[str, Any]) -> None:
     key, secret = keys.add(ANA, "", NOW)
-    file = keys.folder / f"{key.id}.json"
+    file = Path(keys.folder.place) / f"{key.id}.json"
     file.write_text(json.dumps(json.loads(file.read_text()) | kept))
     with pytest.raises(Unavailable):
         keys.caller(scope(secret))

@@ -1,6 +1,7 @@
 """The console over plain HTTP: what its pages say, who may see them, and what a browser may do with them."""
 
 import json
+import os
 import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -16,6 +17,7 @@ import httpx
 import pytest
 
 from clock import SettableClock
+from steeltrap.errors import Unavailable
 from steeltrap.invoke import Door
 from steeltrap.model import Caller, Permissions, UserRef
 from steeltrap.servers.asgi.app import create_app
@@ -24,6 +26,7 @@ from steeltrap.servers.auth.identity import LocalUser, TrustedHeaders
 from steeltrap.servers.console import Console, Sessions, console_routes, open_secret
 from steeltrap.servers.console.rendering import when
 from steeltrap.servers.console.sessions import SignInNeeded
+from steeltrap.stores.shared_folders import LocalFolder
 from steeltrap.version import VERSION
 from surfaces.asgi import Request
 from surfaces.callers import door_on
@@ -97,7 +100,7 @@ def browser(shared_door: Door) -> Iterator[Browser]:
 
 @pytest.fixture
 def keys(tmp_path: Path) -> ApiKeys:
-    return ApiKeys(tmp_path / "keys")
+    return ApiKeys(LocalFolder(tmp_path / "keys"))
 
 
 @pytest.fixture
@@ -107,7 +110,7 @@ def clock() -> SettableClock:
 
 @pytest.fixture
 def sessions(keys: ApiKeys, tmp_path: Path, clock: SettableClock) -> Sessions:
-    return Sessions(keys, keys, open_secret(tmp_path), tmp_path, clock.now)
+    return Sessions(keys, keys, open_secret(LocalFolder(tmp_path)), LocalFolder(tmp_path / "console.ended"), clock.now)
 
 
 @pytest.fixture
@@ -590,8 +593,10 @@ def test_nobody_is_signed_in_from_another_site(guarded: Browser, keys: ApiKeys) 
 def test_a_forged_cookie_opens_nothing(guarded: Browser, keys: ApiKeys, tmp_path: Path) -> None:
     key, secret = keys.add(Caller(UserRef("ana")), "", NOW)
     other, _ = keys.add(Caller(UserRef("bob")), "", NOW)
-    value = Sessions(keys, keys, open_secret(tmp_path), tmp_path, lambda: NOW).begin(secret)
-    foreign = Sessions(keys, keys, b"x" * 32, tmp_path, lambda: NOW).begin(secret)
+    value = Sessions(
+        keys, keys, open_secret(LocalFolder(tmp_path)), LocalFolder(tmp_path / "console.ended"), lambda: NOW
+    ).begin(secret)
+    foreign = Sessions(keys, keys, b"x" * 32, LocalFolder(tmp_path / "console.ended"), lambda: NOW).begin(secret)
     assert value is not None
     id, ends, session, signature = value.split(".")
     rest = f"{ends}.{session}"
@@ -645,9 +650,74 @@ def test_a_session_that_was_signed_out_is_over_for_every_process_and_after_a_res
     assert guarded.post("/console/sign-out", Cookie=f"steeltrap={signed_in}").status_code == 303
     assert guarded.get("/", Cookie=f"steeltrap={signed_in}").status_code == 401
     assert guarded.get("/", Cookie=f"steeltrap={other}").status_code == 200
-    elsewhere = Sessions(keys, keys, open_secret(tmp_path), tmp_path, clock.now)
+    elsewhere = Sessions(
+        keys, keys, open_secret(LocalFolder(tmp_path)), LocalFolder(tmp_path / "console.ended"), clock.now
+    )
     with pytest.raises(SignInNeeded, match="has ended"):
         elsewhere.caller({"headers": [(b"cookie", f"steeltrap={signed_in}".encode())]})
+
+
+def test_notes_of_sessions_go_when_their_time_is_over_by_the_folder_s_clock(
+    keys: ApiKeys, sessions: Sessions, tmp_path: Path, clock: SettableClock
+) -> None:
+    ended = tmp_path / "console.ended"
+    clock.jump(seconds=datetime.now(UTC).timestamp() - clock.now().timestamp())  # as the folder's
+    _, secret = keys.add(Caller(UserRef("ana")), "", NOW)
+    old, other = (cookie(sessions.begin(secret)) for _ in range(2))
+    sessions.end(old)
+    [note] = ended.iterdir()
+    clock.jump(days=365)
+    ahead = cookie(sessions.begin(secret))
+    sessions.end(ahead)
+    assert len(list(ended.iterdir())) == 2, "a clock that is a year ahead ends no note"
+    clock.jump(days=-365)
+    with pytest.raises(SignInNeeded):
+        sessions.caller(old)
+    begun = int(clock.now().timestamp()) - 25 * 3600
+    note.write_text(str(begun + 12 * 3600))
+    (ended / "not one of ours").touch()
+    for each in ended.iterdir():
+        os.utime(each, (begun, begun))
+    sessions.end(other)
+    assert not note.exists()
+    assert (ended / "not one of ours").exists()
+    assert len(list(ended.iterdir())) == 3, "the note of a session that would end in a year stays until then"
+
+
+def test_a_session_that_a_machine_made_whose_clock_is_a_year_ahead_opens_nothing_elsewhere(
+    keys: ApiKeys, sessions: Sessions, clock: SettableClock
+) -> None:
+    _, secret = keys.add(Caller(UserRef("ana")), "", NOW)
+    clock.jump(minutes=5)
+    sooner = cookie(sessions.begin(secret))
+    clock.jump(days=365)
+    ahead = cookie(sessions.begin(secret))
+    assert sessions.caller(ahead) is not None
+    clock.jump(days=-365, minutes=-5)
+    assert sessions.caller(sooner) is not None, "clocks may disagree by some minutes"
+    with pytest.raises(SignInNeeded):
+        sessions.caller(ahead)
+
+
+def cookie(session: str | None) -> dict[str, Any]:
+    """A request with the cookie of a session."""
+    return {"headers": [(b"cookie", f"steeltrap={session}".encode())]}
+
+
+def test_a_session_is_ended_though_old_notes_stay(
+    keys: ApiKeys, sessions: Sessions, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    _, secret = keys.add(Caller(UserRef("ana")), "", NOW)
+    session = cookie(sessions.begin(secret))
+
+    def refused(folder: LocalFolder) -> Any:
+        raise Unavailable("No right to list.", part="store")
+
+    monkeypatch.setattr(LocalFolder, "written", refused)
+    sessions.end(session)
+    assert "No right to list." in caplog.text
+    with pytest.raises(SignInNeeded):
+        sessions.caller(session)
 
 
 def test_who_can_t_be_signed_out_is_told_so(
@@ -657,6 +727,7 @@ def test_who_can_t_be_signed_out_is_told_so(
     (tmp_path / "console.ended").write_bytes(b"")
     answer = guarded.post("/console/sign-out")
     assert (answer.status_code, "you are still signed in" in answer.text) == (503, True)
+    (tmp_path / "console.ended").unlink()
     assert guarded.get("/").status_code == 200
 
 
@@ -760,8 +831,8 @@ def test_behind_a_gateway_the_gateway_says_who_looks(door: Door) -> None:
 
 
 def test_the_secret_is_the_owner_s_alone_and_the_same_for_every_process(tmp_path: Path) -> None:
-    first = open_secret(tmp_path)
-    assert open_secret(tmp_path) == first
+    first = open_secret(LocalFolder(tmp_path))
+    assert open_secret(LocalFolder(tmp_path)) == first
     assert len(first) == 32
     assert (tmp_path / "console.secret").stat().st_mode & 0o777 == 0o600
     assert [path.name for path in tmp_path.iterdir()] == ["console.secret"]

@@ -249,7 +249,7 @@ def revoke_key(
     id: Annotated[str, typer.Argument(metavar="ID", help="The key's id, from `keys list`.")],
     data: terminal.Data = None,
 ) -> None:
-    """Revoke a key: a running server refuses it from the next call on."""
+    """Revoke a key: a running server refuses it from the next call on, or within 60 s if the keys are in a bucket."""
     _keys(data).revoke(id)
     say(f"The key {id} is revoked.")
 

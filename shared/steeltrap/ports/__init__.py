@@ -9,7 +9,7 @@ from .changes import Change, Close, Create, Entry, Guard, Replace
 from .embedder import Calibrating, Embedder, KnowsWords, Levels, Revised, Scale, SharedLevels
 from .index import Document, Index, Indexed, IndexedCandidate, IndexedNeighbour, IndexedSurroundings, Tombstone
 from .logs import BaseName, Log, Logs
-from .services import Amount, Background, Caches, Clock, Counters, Deadline, ExportFiles, FileStore, Loads
+from .services import Amount, Background, Caches, Clock, Counters, Deadline, ExportFiles, FileStore, Loads, SharedFolder
 from .space import (
     Gone,
     IdStarts,
@@ -72,6 +72,7 @@ __all__ = [
     "Replace",
     "Revised",
     "Scale",
+    "SharedFolder",
     "SharedLevels",
     "Space",
     "SupersededBy",

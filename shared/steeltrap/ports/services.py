@@ -1,5 +1,7 @@
-"""The services beside the memories: time, counters for quotas, users' files, work in the background, loading ahead."""
+"""The services beside the memories: time, counters for quotas, users' files, what servers share, work in the
+background, loading ahead."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol, runtime_checkable
@@ -110,6 +112,34 @@ class FileStore(Protocol):
 
     def forget_user(self, user: UserRef) -> bool:
         """Remove every file of a user. False when there was none."""
+        ...
+
+
+class SharedFolder(Protocol):
+    """A flat folder of small files that all processes and machines over the same memories share. Safe for threads.
+
+    Servers keep there what isn't any user's. Every method raises Unavailable: a folder that can't be asked isn't empty.
+    """
+
+    @property
+    def place(self) -> str:
+        """Where it is, as whoever runs the server would look for it."""
+        ...
+
+    def read(self, *names: str) -> list[bytes | None]:
+        """The contents of files, None for those that aren't there."""
+        ...
+
+    def create(self, name: str, content: bytes) -> bool:
+        """Create a file, durably and as a whole, where none is. False where one is already, be it by this very call."""
+        ...
+
+    def remove(self, name: str) -> None:
+        """Remove a file, if it is there."""
+        ...
+
+    def written(self) -> Mapping[str, datetime]:
+        """The names of all files, and when each was written by the clock of the place, which no machine's is."""
         ...
 
 

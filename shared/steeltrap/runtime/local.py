@@ -17,7 +17,7 @@ from ..engine.quota import Quotas
 from ..errors import InvalidInput
 from ..invoke import Door
 from ..model import UserRef
-from ..ports import Clock, Counters, Embedder, FileStore, Loads, Logs, MemoryStore
+from ..ports import Clock, Counters, Embedder, FileStore, Loads, Logs, MemoryStore, SharedFolder
 from ..ranking.weights import WEIGHTS
 from ..settings import Settings
 from ..toolsets import CATALOGUE
@@ -250,14 +250,46 @@ def open_files(settings: Settings) -> FileStore | None:
 
 
 def _files_beside_logs(settings: Settings) -> FileStore:
-    url = urlsplit(settings.store)
-    if url.scheme == "file":
+    if (folder := _log_folder(settings)) is not None:
         from ..stores.files.folder import FolderFiles
 
-        return FolderFiles(_folder_of(url.path))
+        return FolderFiles(folder)
     from ..stores.files.objects import ObjectFiles
 
-    return ObjectFiles(parse_qs(url.query)["bases"][0] if url.scheme == "dynamodb" else settings.store)
+    return ObjectFiles(_log_bucket(settings))
+
+
+def open_keys_folder(settings: Settings) -> SharedFolder:
+    """The folder of the digests of API keys."""
+    if settings.keys_folder is None:
+        return open_shared_folder(settings, "keys")
+    from ..stores.shared_folders import LocalFolder
+
+    return LocalFolder(settings.keys_folder.expanduser())
+
+
+def open_shared_folder(settings: Settings, name: str = "") -> SharedFolder:
+    """A folder that all servers over the same memories share: in the data folder, or beside the logs."""
+    from ..stores.shared_folders import BucketFolder, LocalFolder, RemembersReads
+
+    folder = settings.data if settings.store_kind != "log" else _log_folder(settings)
+    if folder is not None:
+        return LocalFolder(folder / name)
+    from ..stores.objects import Objects
+
+    return RemembersReads(BucketFolder(Objects(_log_bucket(settings)), name), SystemClock())
+
+
+def _log_folder(settings: Settings) -> Path | None:
+    """The folder of the logs; None where they are in a bucket."""
+    url = urlsplit(settings.store)
+    return _folder_of(url.path) if url.scheme == "file" else None
+
+
+def _log_bucket(settings: Settings) -> str:
+    """The URL of what of the logs is in a bucket."""
+    url = urlsplit(settings.store)
+    return parse_qs(url.query)["bases"][0] if url.scheme == "dynamodb" else settings.store
 
 
 def _folder_of(path: str) -> Path:

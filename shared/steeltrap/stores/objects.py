@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from datetime import timedelta
+from datetime import datetime, timedelta
 from math import inf
 from threading import Lock
 from typing import Any, Final, Literal, TypeVar
@@ -52,7 +52,7 @@ class Objects:
     """
 
     def __init__(self, url: str) -> None:
-        self._url = url
+        self.url = url
         self._scheme = urlsplit(url).scheme
         self._options = options_for(self._scheme)
         self._stores: dict[float, Any] = {}
@@ -103,6 +103,15 @@ class Objects:
             for page in obstore.list(self._store(0), folder, chunk_size=_PAGE):
                 yield [each["path"].removeprefix(f"{folder}/") for each in page]
 
+    def written(self, folder: str) -> dict[str, datetime]:
+        """The names under `folder/`, without it, and when the service wrote each of them."""
+        with self._translated("list"):
+            return {
+                each["path"].removeprefix(f"{folder}/"): each["last_modified"]
+                for page in obstore.list(self._store(0), folder, chunk_size=_PAGE)
+                for each in page
+            }
+
     def side_by_side(self, request: Callable[..., T], *arguments: Iterable[Any]) -> list[T]:
         """The answers to many requests, `AT_ONCE` of them at a time."""
         return list(self._pool.map(request, *arguments))
@@ -134,7 +143,7 @@ class Objects:
         try:
             if self._scheme not in SCHEMES:  # obstore has others: a memory, a web server
                 raise ValueError(self._scheme)
-            return from_url(self._url, client_options=client, retry_config=_RETRIES, **self._options)
+            return from_url(self.url, client_options=client, retry_config=_RETRIES, **self._options)
         except (BaseError, ValueError) as error:
             _log.error("the bucket can't be opened: %s", type(error).__name__)
             raise Unavailable(

@@ -1,13 +1,12 @@
-"""Finds the caller by an API key: a random secret, shown once. A folder keeps its digest, one file per key.
+"""Finds the caller by an API key: a random secret, shown once. A shared folder keeps its digest, one file per key.
 
-A key is read again at each call, so that a revoked one is refused at once, and a folder may be mounted by what runs
-the server. A plain SHA-256 is right here: slow, salted hashes protect what people choose, and nobody guesses 256
-random bits.
+A key is looked up at each call, so that a revoked one is refused at once, or within a minute where the folder is in a
+bucket. A folder may be mounted by what runs the server. A plain SHA-256 is right here: slow, salted hashes protect what
+people choose, and nobody guesses 256 random bits.
 """
 
 import json
 import logging
-import os
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -15,13 +14,13 @@ from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from hashlib import sha256
 from hmac import compare_digest
-from pathlib import Path
 from secrets import token_hex, token_urlsafe
 from typing import Final
 
 from ...errors import IdentityMissing, NotFound, Unavailable
 from ...model import EVERYTHING, Caller, Permissions, UserRef
 from ...model.frozen import frozen
+from ...ports import SharedFolder
 from .identity import CONVERSATION_HEADER, Identity, Scope, bearer_token, one_header, refused_token
 
 _log = logging.getLogger("steeltrap")
@@ -31,6 +30,7 @@ PREFIX: Final = "stk_"
 _KEY: Final = re.compile(PREFIX + r"([0-9a-f]{12})_[A-Za-z0-9_-]{43}")
 _HOW: Final = "whoever runs this server makes one with `steeltrap keys add`"
 _ID: Final = re.compile(r"[0-9a-f]{12}")
+_FILE: Final = re.compile(r"([0-9a-f]{12})\.json")
 
 
 @frozen
@@ -53,9 +53,12 @@ class ApiKey:
 
 @dataclass(frozen=True, slots=True)
 class ApiKeys:
-    """The keys in a folder; as an identity, `Authorization: Bearer KEY` with one of them."""
+    """The keys in a folder; as an identity, `Authorization: Bearer KEY` with one of them.
 
-    folder: Path
+    A folder that doesn't answer is Unavailable: no key is unknown because of that.
+    """
+
+    folder: SharedFolder
     now: Callable[[], datetime] = field(default=lambda: datetime.now(UTC))
 
     def caller(self, scope: Scope) -> Caller | None:
@@ -69,8 +72,7 @@ class ApiKeys:
 
     def holder(self, id: str, scope: Scope) -> Caller:
         """The caller of a key by its id, for a surface that saw the key before. Raises TokenRefused, Unavailable."""
-        with _translated():
-            key = self._read(id) if _ID.fullmatch(id) else None
+        key = self._read(id) if _ID.fullmatch(id) else None
         if key is None:
             raise refused_token("The API key is unknown or revoked.")
         return self._caller(key, scope)
@@ -88,61 +90,63 @@ class ApiKeys:
         named = _KEY.fullmatch(secret)
         if named is None:
             return None
+        key = self._read(named[1])
         with _translated():
-            key = self._read(named[1])
             return key if key and compare_digest(key.sha256, _digest(secret)) else None
 
     def add(self, caller: Caller, name: str, now: datetime, expires: datetime | None = None) -> tuple[ApiKey, str]:
-        """A new key for a caller and what they may do, and its secret, which is kept nowhere. Raises OSError."""
-        id = token_hex(6)
-        secret = f"{PREFIX}{id}_{token_urlsafe(32)}"
-        key = ApiKey(
-            id=id,
-            sha256=_digest(secret),
-            user_id=caller.user.user_id,
-            tenant=caller.user.tenant,
-            agent_id=caller.agent_id,
-            name=name,
-            created_at=now.isoformat(timespec="seconds"),
-            expires_at="" if expires is None else expires.isoformat(timespec="seconds"),
-            permissions=caller.permissions,
-        )
-        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        unfinished = self.folder / f".{id}"
-        with open(os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
-            json.dump(asdict(key), file, ensure_ascii=False)
-            file.flush()
-            os.fsync(file.fileno())
-        unfinished.replace(self._path(id))
-        return key, secret
+        """A new key for a caller and what they may do, and its secret, which is kept nowhere. Raises Unavailable."""
+        for _ in range(3):
+            id = token_hex(6)
+            secret = f"{PREFIX}{id}_{token_urlsafe(32)}"
+            key = ApiKey(
+                id=id,
+                sha256=_digest(secret),
+                user_id=caller.user.user_id,
+                tenant=caller.user.tenant,
+                agent_id=caller.agent_id,
+                name=name,
+                created_at=now.isoformat(timespec="seconds"),
+                expires_at="" if expires is None else expires.isoformat(timespec="seconds"),
+                permissions=caller.permissions,
+            )
+            content = json.dumps(asdict(key), ensure_ascii=False).encode()
+            # A service may have made what it says was there.
+            if self.folder.create(_file(id), content) or self.folder.read(_file(id)) == [content]:
+                return key, secret
+        raise Unavailable("The key can't be made; try again.", part="keys")
+
+    def ids(self) -> list[str]:
+        """The ids of all keys. Raises Unavailable."""
+        return [named[1] for named in map(_FILE.fullmatch, self.folder.written()) if named]
 
     def all(self) -> list[ApiKey]:
         """Every key, oldest first. Raises Unavailable when one can't be read."""
-        with _translated():
-            ids = [path.stem for path in self.folder.glob("*.json") if _ID.fullmatch(path.stem)]
-            keys = [key for id in ids if (key := self._read(id))]
+        contents = self.folder.read(*map(_file, self.ids()))
+        keys = [_key(content) for content in contents if content is not None]
         return sorted(keys, key=lambda key: (key.created_at, key.id))
 
     def revoke(self, id: str) -> None:
-        """Remove a key; whoever shows it is refused from now on. Raises NotFound, OSError."""
-        try:
-            if not _ID.fullmatch(id):
-                raise FileNotFoundError
-            self._path(id).unlink()
-        except FileNotFoundError:
-            raise NotFound(f"No API key `{id}`; `steeltrap keys list` shows the ids.", id=id) from None
+        """Remove a key, so that it is refused. Raises NotFound, Unavailable."""
+        if not _ID.fullmatch(id) or self.folder.read(_file(id)) == [None]:
+            raise NotFound(f"No API key `{id}`; `steeltrap keys list` shows the ids.", id=id)
+        self.folder.remove(_file(id))
 
     def _read(self, id: str) -> ApiKey | None:
-        try:
-            known = json.loads(self._path(id).read_bytes())
-        except FileNotFoundError:
-            return None
+        [content] = self.folder.read(_file(id))
+        return None if content is None else _key(content)
+
+
+def _file(id: str) -> str:
+    return f"{id}.json"
+
+
+def _key(content: bytes) -> ApiKey:
+    with _translated():
+        known = json.loads(content)
         allowed = known.pop("permissions", {})
         toolsets = tuple(allowed.pop("toolsets", ()))
         return ApiKey(**known, permissions=Permissions(**allowed, toolsets=toolsets))
-
-    def _path(self, id: str) -> Path:
-        return self.folder / f"{id}.json"
 
 
 def is_api_key(scope: Scope) -> bool:
@@ -174,8 +178,8 @@ def _digest(secret: str) -> str:
 def _translated() -> Iterator[None]:
     try:
         yield
-    except (OSError, ValueError, TypeError, AttributeError) as error:
-        _log.error("API keys can't be read: %s", error)
+    except (ValueError, TypeError, AttributeError) as error:
+        _log.error("an API key is damaged: %s", error)
         raise Unavailable(
             "The server can't read its API keys; the log says why.", retryable=False, part="keys"
         ) from None

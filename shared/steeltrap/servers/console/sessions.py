@@ -1,12 +1,12 @@
 """Sessions of the console: an API key is given once, then named by a signed cookie that expires.
 
-The cookie names the key's id, and the key is read again at each request: a revoked key ends its sessions at once. The
-cookie opens the console only, never a tool's own path. A session that was signed out has a file in the data folder, so
-that no process over it accepts the cookie again. Who signs in again goes on where the session ended.
+The cookie names the key's id, and the key is looked up at each request: a revoked key ends its sessions. The cookie
+opens the console only, never a tool's own path. A session that was signed out has a note in a folder that all servers
+share, so that none of them accepts the cookie again. Who signs in again goes on where the session ended.
 """
 
 import hmac
-import os
+import logging
 import re
 import secrets
 from collections.abc import Callable, Iterable
@@ -14,26 +14,31 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
-from pathlib import Path
 from typing import Final, NamedTuple
 
 from ...errors import IdentityMissing, SteeltrapError, TokenRefused, Unavailable
 from ...invoke import Door, refusal
 from ...model import Caller
+from ...ports import SharedFolder
 from ..auth.api_keys import ApiKeys
 from ..auth.identity import Identity, Scope, one_header
 from . import changing
 from .rendering import Fields, Page, PageRequest, Redirect, Reply, first, own_path, url
 
+_log = logging.getLogger("steeltrap")
+
 HOURS: Final = 12
 _LIFE: Final = timedelta(hours=HOURS)
+_CLOCKS_APART: Final = timedelta(hours=1)
+"""How much two machines may disagree about the time, at most, and accept each other's sessions."""
 _BEFORE: Final = "steeltrap-before"
 """The cookie that outlives the session: what was typed while it ended is taken from its holder alone."""
 _BEFORE_SECONDS: Final = 30 * 86400
 _SECRET_BYTES: Final = 32
 _COOKIE: Final = re.compile(r"([0-9a-f]{12})\.([0-9]{1,12})\.([0-9a-f]{32})\.([0-9a-f]{64})")
-ENDED: Final = "console.ended"
-"""The folder with a file for each session that was signed out before its time."""
+_ID: Final = re.compile(r"[0-9a-f]{32}")
+SECRET: Final = "console.secret"
+"""The name of the secret that signs the cookies."""
 
 
 class SignInNeeded(IdentityMissing):
@@ -48,8 +53,8 @@ class Sessions:
     keys: ApiKeys
     identity: Identity
     secret: bytes = field(repr=False)
-    folder: Path
-    """The folder of the data: sessions that were signed out are noted there."""
+    ended: SharedFolder
+    """A note for each session that was signed out before its time, under its id: when it would have ended."""
     now: Callable[[], datetime] = field(default=lambda: datetime.now(UTC))
 
     def begin(self, key: str) -> str | None:
@@ -79,18 +84,21 @@ class Sessions:
         return bool(self._signed(_cookies(scope, _name(True), _name(False), _BEFORE)))
 
     def end(self, scope: Scope) -> None:
-        """End the sessions whose cookies a request has, for every process. Raises Unavailable."""
-        folder = self.folder / ENDED
+        """End the sessions whose cookies a request has, for every server. Raises Unavailable."""
         try:
             for session in self._signed(_cookies(scope, _name(True), _name(False))):
-                folder.mkdir(mode=0o700, exist_ok=True)
-                os.close(os.open(folder / session.id, os.O_WRONLY | os.O_CREAT, 0o600))
-            self._forget_old(folder)
-        except OSError as error:
+                if not self.ended.create(session.id, str(session.ends).encode()) and not self._has_note(session):
+                    raise Unavailable("Another request is at work on it; try again.", part="store")
+        except Unavailable as error:
             raise Unavailable(
-                f"The session could not be ended ({error.strerror}); you are still signed in. Try again.",
+                f"The session could not be ended, so you are still signed in. {error.message}",
+                retryable=error.can_retry,
                 part="console",
             ) from None
+        try:
+            self._forget_old()
+        except Unavailable as error:
+            _log.warning("notes of sessions that are over stay: %s", error.message)
 
     def _signed(self, cookies: Iterable[str]) -> list["_Session"]:
         """The sessions of the cookies that were made here, whether or not they have ended."""
@@ -102,14 +110,26 @@ class Sessions:
         ]
 
     def _has_ended(self, session: "_Session") -> bool:
-        return session.ends <= self.now().timestamp() or (self.folder / ENDED / session.id).exists()
+        left = session.ends - self.now().timestamp()
+        # One that a machine made whose clock was far ahead would last too long.
+        if not 0 < left <= (_LIFE + _CLOCKS_APART).total_seconds():
+            return True
+        return self._has_note(session)
 
-    def _forget_old(self, folder: Path) -> None:
-        """Remove the notes of sessions whose time is over by now."""
-        oldest = self.now().timestamp() - 2 * _LIFE.total_seconds()
-        for path in folder.iterdir() if folder.is_dir() else ():
-            if path.stat().st_mtime < oldest:
-                path.unlink(missing_ok=True)
+    def _has_note(self, session: "_Session") -> bool:
+        return self.ended.read(session.id) != [None]
+
+    def _forget_old(self) -> None:
+        """Remove the notes of sessions whose time is over by now.
+
+        By the folder's clock, not by this machine's: if that were ahead, sessions would go on that were signed out.
+        """
+        written = {name: at for name, at in self.ended.written().items() if _ID.fullmatch(name)}
+        now = max(written.values(), default=datetime.min)
+        old = [name for name, at in written.items() if now - at > 2 * _LIFE]
+        for name, ends in zip(old, self.ended.read(*old), strict=True):
+            if ends is not None and not (ends.isdigit() and int(ends) > now.timestamp()):
+                self.ended.remove(name)
 
     def _signature(self, session: "_Session") -> str:
         return hmac.new(self.secret, f"steeltrap console 2\n{session}".encode(), sha256).hexdigest()
@@ -143,41 +163,25 @@ def set_cookies(value: str, *, secure: bool) -> tuple[str, str]:
     )
 
 
-def open_secret(folder: Path) -> bytes:
-    """The secret that signs the cookies: made once, for the owner alone, shared by all processes over the folder.
+def open_secret(folder: SharedFolder) -> bytes:
+    """The secret that signs the cookies: made once, shared by all servers over the folder.
 
     Raises Unavailable where it can't be read or made.
     """
-    path = folder / "console.secret"
-    try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if not path.exists():
-            _make_secret(path)
-        secret = path.read_bytes()
-    except OSError as error:
-        raise Unavailable(
-            f"The console's secret {path} can't be read or made ({error.strerror}).", retryable=False, part="console"
-        ) from None
+    [secret] = folder.read(SECRET)
+    if secret is None:
+        folder.create(SECRET, secrets.token_bytes(_SECRET_BYTES))
+        [secret] = folder.read(SECRET)  # another server's, if it was first
+    if secret is None:
+        raise Unavailable("The console's secret can't be made; try again.", part="console")
     if len(secret) < _SECRET_BYTES:
         raise Unavailable(
-            f"The console's secret {path} is damaged: delete it and start again; everybody then signs in again.",
+            f"The console's secret {folder.place}/{SECRET} is damaged: delete it and start again; everybody then signs "
+            "in again.",
             retryable=False,
             part="console",
         )
     return secret
-
-
-def _make_secret(path: Path) -> None:
-    unfinished = path.with_name(f".{path.name}.{secrets.token_hex(6)}")
-    try:
-        with open(os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-            file.write(secrets.token_bytes(_SECRET_BYTES))
-            file.flush()
-            os.fsync(file.fileno())
-        with suppress(FileExistsError):  # another worker was first: its secret holds
-            os.link(unfinished, path)
-    finally:
-        unfinished.unlink(missing_ok=True)
 
 
 def _cookies(scope: Scope, *names: str) -> list[str]:

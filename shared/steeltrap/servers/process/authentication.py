@@ -64,7 +64,7 @@ def authentication(settings: "Settings", auth: Auth | None, headers: dict[str, s
             return Authentication(trusted, f"the users that {trusted.user_header} names", f"{trusted.user_header}: ana")
         case Auth.KEYS:
             keys = api_keys(settings)
-            whose = f"the users of the {len(keys.all())} API keys in {keys.folder}"
+            whose = f"the users of the {len(keys.ids())} API keys in {keys.folder.place}"
             return Authentication(keys, whose, "Authorization: Bearer $KEY", keys=keys)
     return _with_tokens(settings, with_keys=chosen is Auth.BOTH)
 
@@ -83,9 +83,10 @@ def checked_secret(name: str, secret: str) -> str:
 
 def api_keys(settings: "Settings") -> "ApiKeys":
     """The API keys in the folder that the settings name."""
+    from ...runtime.local import open_keys_folder
     from ..auth.api_keys import ApiKeys
 
-    return ApiKeys((settings.keys_folder or settings.data / "keys").expanduser())
+    return ApiKeys(open_keys_folder(settings))
 
 
 def _with_tokens(settings: "Settings", *, with_keys: bool) -> Authentication:

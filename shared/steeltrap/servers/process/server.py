@@ -182,10 +182,13 @@ def _console(
     """The routes of the console's pages. Whoever has an API key signs in with it. Raises Unavailable."""
     if not settings.console:
         return lambda admission: ()
+    from ...runtime.local import open_shared_folder
     from ..console import Console, Sessions, console_routes, open_secret
 
-    keys = known_by.keys
-    sessions = None if keys is None else Sessions(keys, known_by.identity, open_secret(settings.data), settings.data)
+    sessions = None
+    if known_by.keys is not None:
+        secret = open_secret(open_shared_folder(settings))
+        sessions = Sessions(known_by.keys, known_by.identity, secret, open_shared_folder(settings, "console.ended"))
     return partial(console_routes, Console(door=door, sessions=sessions, public_url=settings.public_url))
 
 

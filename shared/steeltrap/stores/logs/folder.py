@@ -5,17 +5,17 @@ only one of two writers gets the number.
 """
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
 from secrets import token_bytes, token_hex
-from typing import Final
 
 from ...errors import Unavailable
 from ...full_disks import is_full
 from ...model import UserRef
 from ...ports import BaseName
+from .. import whole_files as files
 from .names import (
     LOG_ID,
     USERS,
@@ -29,8 +29,6 @@ from .names import (
     user_from_json,
     user_to_json,
 )
-
-_PART: Final = ".part-"
 
 
 class FolderLogs:
@@ -46,7 +44,7 @@ class FolderLogs:
         with _translated():
             path = self._folder / LOG_ID
             if not path.exists():
-                _create(path, token_bytes(16))
+                files.create(path, token_bytes(16))
             return path.read_bytes()
 
     def users(self) -> Iterator[UserRef]:
@@ -54,15 +52,15 @@ class FolderLogs:
             keys = listed_among(path.name for path in (self._folder / USERS).glob("*"))
         for key in keys:
             with _translated():
-                content = _read(self._folder / USERS / key)
+                content = files.read(self._folder / USERS / key)
             if content is not None:
                 yield user_from_json(content)
 
     def check(self) -> None:
         with _translated():
-            probe = self._folder / f"{_PART}{token_hex(8)}"
-            _make(self._folder)
-            _write(probe, b"")
+            probe = self._folder / f"{files.PART}{token_hex(8)}"
+            files.make(self._folder)
+            files.write(probe, b"")
             probe.unlink()
 
     def close(self) -> None:
@@ -80,17 +78,17 @@ class FolderLog:
 
     def create(self, n: int, entry: bytes) -> bool:
         with _translated():
-            return _create(self._entry(n), entry)
+            return files.create(self._entry(n), entry)
 
     def read(self, numbers: Sequence[int]) -> list[bytes | None]:
         with _translated():
-            return [_read(self._entry(n)) for n in numbers]
+            return [files.read(self._entry(n)) for n in numbers]
 
     def read_on(self, n: int) -> list[bytes]:
         entries: list[bytes] = []
         with _translated():
             for number in count(n):
-                entry = _read(self._entry(number))
+                entry = files.read(self._entry(number))
                 if entry is None:
                     return entries
                 entries.append(entry)
@@ -99,11 +97,11 @@ class FolderLog:
     def overwrite(self, stubs: Mapping[int, bytes]) -> None:
         with _translated():
             for n, stub in stubs.items():
-                _replace(self._entry(n), stub, sync_folder=False)
+                files.replace(self._entry(n), stub, sync_folder=False)
             if stubs:
-                _sync(self._entries)
-            _clear_parts(self._entries)
-            _clear_parts(self._bases)
+                files.sync(self._entries)
+            files.clear_parts(self._entries)
+            files.clear_parts(self._bases)
 
     def bases(self) -> list[BaseName]:
         with _translated():
@@ -115,20 +113,20 @@ class FolderLog:
 
     def put_base(self, name: BaseName, base: bytes) -> None:
         with _translated():
-            _replace(self._bases / base_name(name), base)
+            files.replace(self._bases / base_name(name), base)
 
     def read_base(self, name: BaseName) -> bytes | None:
         with _translated():
-            return _read(self._bases / base_name(name))
+            return files.read(self._bases / base_name(name))
 
     def delete_base(self, name: BaseName) -> None:
         with _translated():
             (self._bases / base_name(name)).unlink(missing_ok=True)
-            _sync(self._bases)
+            files.sync(self._bases)
 
     def list_user(self) -> None:
         with _translated():
-            _replace(self._listed, user_to_json(self._user))
+            files.replace(self._listed, user_to_json(self._user))
 
     def unlist_user(self) -> None:
         with _translated():
@@ -136,92 +134,6 @@ class FolderLog:
 
     def _entry(self, n: int) -> Path:
         return self._entries / entry_name(n)
-
-
-def _read(path: Path) -> bytes | None:
-    try:
-        return path.read_bytes()
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-
-
-def _create(path: Path, content: bytes) -> bool:
-    if path.exists():
-        return False
-    try:
-        _place(path, content, os.link)
-    except FileExistsError:
-        return False
-    _sync(path.parent)
-    return True
-
-
-def _replace(path: Path, content: bytes, *, sync_folder: bool = True) -> None:
-    _place(path, content, os.replace)
-    if sync_folder:
-        _sync(path.parent)
-
-
-def _place(path: Path, content: bytes, put: Callable[[Path, Path], None]) -> None:
-    """Write content beside its place and put it there. If `_clear_parts` of another writer took it away, again."""
-    for is_last_try in (False, False, True):
-        part = _part(path, content)
-        try:
-            put(part, path)
-            return
-        except FileNotFoundError:
-            if is_last_try:
-                raise
-        finally:
-            part.unlink(missing_ok=True)
-
-
-def _clear_parts(folder: Path) -> None:
-    """Remove what writers that were killed have left: it may hold what is to be forgotten."""
-    for part in folder.glob(f"{_PART}*"):
-        with suppress(FileNotFoundError, PermissionError):  # Windows keeps what is open
-            part.unlink()
-
-
-def _part(path: Path, content: bytes) -> Path:
-    """Write the content of a path beside it, durably."""
-    part = path.with_name(f"{_PART}{token_hex(8)}")
-    try:
-        _write(part, content)
-    except FileNotFoundError:
-        _make(path.parent)
-        _write(part, content)
-    except BaseException:
-        part.unlink(missing_ok=True)
-        raise
-    return part
-
-
-def _write(path: Path, content: bytes) -> None:
-    descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(descriptor)
-
-
-def _make(folder: Path) -> None:
-    if not folder.is_dir():
-        _make(folder.parent)
-        folder.mkdir(mode=0o700, exist_ok=True)
-        _sync(folder.parent)
-
-
-def _sync(folder: Path) -> None:
-    """Make the names in a folder durable, where a system can."""
-    try:
-        descriptor = os.open(folder, os.O_RDONLY)
-    except PermissionError:  # Windows opens no folders
-        return
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 @contextmanager
