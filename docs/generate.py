@@ -83,6 +83,7 @@ def pages() -> list[tuple[Path, str]]:
             (DOCS / "stages.md", stages_page()),
             (DOCS / "openapi.json", openapi_page()),
             (stub.STUB, stub.stub(CATALOGUE)),
+            (stub.ASYNC_STUB, stub.async_stub(CATALOGUE)),
             (DOCS / "cost.md", cost.page((DOCS / "cost.md").read_text())),
             (packages.PAGE, packages.with_tables(packages.PAGE.read_text())),
             (DOCS / "agents.md", tokens.with_tokens((DOCS / "agents.md").read_text())),

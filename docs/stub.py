@@ -1,7 +1,7 @@
-"""The types of `client/in_process.py`: its own, and each tool as a method, from the tools' input and answer models.
+"""The types of `client/in_process.py` and of its twin for asyncio, `client/in_loop.py`: their own, and each tool as a
+method, from the tools' input and answer models.
 
-A type checker reads `in_process.pyi` in place of the module, so what the module declares by hand is copied there as it
-is.
+A type checker reads the `.pyi` in place of the module, so what the module declares by hand is copied there as it is.
 """
 
 import ast
@@ -11,13 +11,15 @@ import sys
 import textwrap
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from steeltrap.model import JsonObject
 from steeltrap.tools import Catalogue, Tool, Toolset
 
 MODULE: Final = Path(__file__).parents[1] / "shared" / "steeltrap" / "client" / "in_process.py"
 STUB: Final = MODULE.with_suffix(".pyi")
+ASYNC_MODULE: Final = MODULE.with_name("in_loop.py")
+ASYNC_STUB: Final = ASYNC_MODULE.with_suffix(".pyi")
 
 _INDENT: Final = "    "
 _IMPORTS: Final = """\
@@ -33,30 +35,66 @@ from ..invoke import Door, Result
 from ..model import Caller, JsonObject
 from ..ports import Clock, Embedder
 """
+_ASYNC_IMPORTS: Final = """\
+import builtins
+from collections.abc import Callable, Generator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime
+from os import PathLike
+from typing import Any, Literal
+
+from ..invoke import Result
+from ..model import JsonObject
+from ..ports import Clock, Embedder
+"""
 _NAMES: Final = {"string": "str", "integer": "int", "number": "float", "boolean": "bool", "null": "None"}
 
 
 def stub(catalogue: Catalogue) -> str:
     """The text of `in_process.pyi`."""
     toolsets = catalogue.toolsets.values()
-    head = f'"""Written by docs/generate.py from the tools and `{MODULE.name}`: change those, then run `make docs`."""'
-    parts = [head, _IMPORTS, *_declared(toolsets), *(part for each in toolsets for part in _Types(each).parts())]
-    return _formatted("\n\n".join(parts))
+    parts = [_head(MODULE), _IMPORTS, *_declared(MODULE, toolsets, "")]
+    for types in map(_Types, toolsets):
+        methods = types.methods()
+        parts += [*types.dictionaries.values(), methods]
+    return _formatted(parts)
 
 
-def _formatted(text: str) -> str:
-    command = [sys.executable, "-m", "ruff", "format", "--stdin-filename", str(STUB), "-"]
-    return subprocess.run(command, input=text, cwd=STUB.parents[3], capture_output=True, text=True, check=True).stdout
+def async_stub(catalogue: Catalogue) -> str:
+    """The text of `in_loop.pyi`."""
+    toolsets = catalogue.toolsets.values()
+    types = [_Types(each, is_async=True) for each in toolsets]
+    methods = [each.methods() for each in types]
+    names = ", ".join(sorted(["Memory", *(name for each in types for name in each.dictionaries)]))
+    imports = f"{_ASYNC_IMPORTS}from .in_process import {names}\n"
+    return _formatted([_head(ASYNC_MODULE), imports, *_declared(ASYNC_MODULE, toolsets, "Async"), *methods])
 
 
-def _declared(toolsets: Iterable[Toolset]) -> list[str]:
-    """The module's public functions and `Memory`, without bodies; `Memory` has an attribute for each toolset."""
+def _head(module: Path) -> str:
+    return f'"""Written by docs/generate.py from the tools and `{module.name}`: change those, then run `make docs`."""'
+
+
+def _formatted(parts: list[str]) -> str:
+    """The text of a stub, with the imports that it needs and in our format."""
+    checked = _ruff("check", "--quiet", "--fix", "--select", "F401,I", text="\n\n".join(parts))
+    return _ruff("format", text=checked)
+
+
+def _ruff(*command: str, text: str) -> str:
+    words = [sys.executable, "-m", "ruff", *command, "--stdin-filename", str(STUB), "-"]
+    return subprocess.run(words, input=text, cwd=STUB.parents[3], capture_output=True, text=True, check=True).stdout
+
+
+def _declared(module: Path, toolsets: Iterable[Toolset], prefix: str) -> list[str]:
+    """The module's public functions and classes without bodies; `Memory` has an attribute for each toolset."""
     found = []
-    for node in ast.parse(MODULE.read_text()).body:
+    for node in ast.parse(module.read_text()).body:
         match node:
-            case ast.ClassDef(name="Memory"):
-                methods = [each for each in node.body if isinstance(each, ast.FunctionDef) and not _is_dynamic(each)]
-                attributes = [ast.parse(f"{each.name}: {_title(each.name)}").body[0] for each in toolsets]
+            case ast.ClassDef(name=name) if not name.endswith("Dialect"):
+                is_memory = name == f"{prefix}Memory"
+                fields = [f"{each.name}: {prefix}{_title(each.name)}" for each in toolsets if is_memory]
+                attributes = [ast.parse(field).body[0] for field in fields]
+                methods = [each for each in node.body if isinstance(each, _FUNCTION) and not _is_dynamic(each)]
                 node.body = [node.body[0], *attributes, *map(_bodiless, methods)]
                 found.append(ast.unparse(node))
             case ast.FunctionDef() if not node.name.startswith("_"):
@@ -64,11 +102,16 @@ def _declared(toolsets: Iterable[Toolset]) -> list[str]:
     return found
 
 
-def _is_dynamic(function: ast.FunctionDef) -> bool:
-    return function.name in ("__getattr__", "__dir__")
+_FUNCTION: Final = (ast.FunctionDef, ast.AsyncFunctionDef)
+_Function = TypeVar("_Function", ast.FunctionDef, ast.AsyncFunctionDef)
 
 
-def _bodiless(function: ast.FunctionDef) -> ast.FunctionDef:
+def _is_dynamic(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    is_private = function.name.startswith("_") and not function.name.startswith("__")
+    return is_private or function.name in ("__getattr__", "__dir__", "__repr__")
+
+
+def _bodiless(function: _Function) -> _Function:
     match function.returns:
         case ast.Constant(value=str(quoted)):
             function.returns = ast.parse(quoted, mode="eval").body
@@ -80,21 +123,26 @@ def _bodiless(function: ast.FunctionDef) -> ast.FunctionDef:
 class _Types:
     """The classes of one toolset: its tools as methods, and the dictionaries that they take and answer."""
 
-    def __init__(self, toolset: Toolset) -> None:
+    def __init__(self, toolset: Toolset, *, is_async: bool = False) -> None:
         self._toolset = toolset
-        self._dictionaries: dict[str, str] = {}
+        self._is_async = is_async
+        self.dictionaries: dict[str, str] = {}
+        """The text of each dictionary by its name, once the methods were written."""
 
-    def parts(self) -> list[str]:
+    def methods(self) -> str:
+        """The class of the toolset, with a method for each tool."""
         methods = [self._method(tool) for tool in self._toolset.tools.values()]
-        head = f"class {_title(self._toolset.name)}:\n" + _documented(self._toolset.description)
-        return [*self._dictionaries.values(), "\n\n".join([head, *methods])]
+        name = "Async" * self._is_async + _title(self._toolset.name)
+        head = f"class {name}:\n" + _documented(self._toolset.description)
+        return "\n\n".join([head, *methods])
 
     def _method(self, tool: Tool) -> str:
         name = tool.name + "_" * keyword.iskeyword(tool.name)
         takes = _Schema(self, tool.input.model_json_schema(), is_answer=False)
         gives = _Schema(self, tool.answer_adapter.json_schema(mode="serialization"), is_answer=True)
         arguments = ["self", *(["*"] if takes.fields() else []), *takes.parameters()]
-        line = f"{_INDENT}def {name}({', '.join(arguments)}) -> {gives.type()}:"
+        define = "async def" if self._is_async else "def"
+        line = f"{_INDENT}{define} {name}({', '.join(arguments)}) -> {gives.type()}:"
         return f"{line}\n{textwrap.indent(_documented(tool.description), _INDENT)}\n"
 
     def dictionary(self, title: str, lines: list[str], description: str) -> str:
@@ -102,7 +150,7 @@ class _Types:
         name = _title(self._toolset.name) + title
         text = f"class {name}(TypedDict):\n" + (_documented(description) + "\n" if description else "")
         text += "".join(f"{_INDENT}{line}\n" for line in lines) or f"{_INDENT}...\n"
-        if self._dictionaries.setdefault(name, text) != text:
+        if self.dictionaries.setdefault(name, text) != text:
             raise ValueError(f"two models of {self._toolset.name} are called {title} and differ")
         return name
 

@@ -15,11 +15,13 @@ from typing import TYPE_CHECKING, Any
 from .version import VERSION
 
 if TYPE_CHECKING:
+    from .client.in_loop import AsyncMemory as AsyncMemory
+    from .client.in_loop import open_memory_async as open_memory_async
     from .client.in_process import Memory as Memory
     from .client.in_process import open_memory as open_memory
 
 __version__ = VERSION
-__all__ = ["__version__", "open_memory"]
+__all__ = ["__version__", "open_memory", "open_memory_async"]
 
 
 def __getattr__(name: str) -> Any:
@@ -28,4 +30,8 @@ def __getattr__(name: str) -> Any:
         from .client.in_process import open_memory
 
         return open_memory
+    if name == "open_memory_async":
+        from .client.in_loop import open_memory_async
+
+        return open_memory_async
     raise AttributeError(f"module 'steeltrap' has no attribute {name!r}")

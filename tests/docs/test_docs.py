@@ -64,6 +64,7 @@ def test_the_page_on_packages_names_each_with_its_reason() -> None:
 
 def test_the_types_of_the_python_calls_are_as_generated() -> None:
     assert stub.STUB.read_text() == stub.stub(CATALOGUE), "run `make docs`"
+    assert stub.ASYNC_STUB.read_text() == stub.async_stub(CATALOGUE), "run `make docs`"
 
 
 @pytest.mark.slow

@@ -13,7 +13,7 @@ import steeltrap
 from embedding import HashedWords
 from steeltrap.cli.app import app
 from steeltrap.client.in_process import open_memory
-from steeltrap.errors import InvalidInput, NotFound
+from steeltrap.errors import InvalidInput, NotFound, Unavailable
 from steeltrap.model import OutcomeKind
 from steeltrap.runtime import local as runtime
 from steeltrap.toolsets import CATALOGUE
@@ -55,7 +55,7 @@ def test_every_tool_is_an_attribute(tmp_path: Path) -> None:
         for tool in CATALOGUE.tools():
             name = tool.name + "_" if keyword.iskeyword(tool.name) else tool.name
             assert callable(getattr(getattr(memory, tool.toolset), name))
-            assert tool.name in dir(getattr(memory, tool.toolset))
+            assert name in dir(getattr(memory, tool.toolset))
         assert memory.core.list() == memory.core.list_()
 
 
@@ -93,6 +93,25 @@ def test_users_are_kept_apart_and_threads_may_share(tmp_path: Path) -> None:
             list(pool.map(lambda n: users[n % 4].core.save(content=f"Fact {n}."), range(24)))
         assert [user.core.stats()["memories"] for user in users] == [6, 6, 6, 6]
         assert memory.core.stats()["memories"] == 0
+
+
+def test_a_path_that_cant_be_a_folder_is_told_when_it_is_opened_and_nothing_is_made(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    for path in (tmp_path / "file", tmp_path / "file" / "below"):
+        with pytest.raises(Unavailable, match="file is not a folder"):
+            open_memory(path, embedder=HashedWords())
+    open_memory(tmp_path / "new" / "folder", embedder=HashedWords()).close()
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_a_memory_says_whose_it_is_and_what_it_can_do(tmp_path: Path) -> None:
+    with open_memory(tmp_path, user="ana", embedder=HashedWords()) as memory:
+        assert repr(memory) == f"<Memory of user 'ana' in {tmp_path}>"
+        assert repr(memory.as_user("bob")) == f"<Memory of user 'bob' in {tmp_path}>"
+        assert repr(memory.categories) == "<Toolset 'categories': store_memory, search_memories, list_memories>"
+        assert "import_" in dir(memory.core)
+        assert "import" not in dir(memory.core)
+        assert set(dir(memory)) == {"as_user", "call", "close", "invoke", *CATALOGUE.toolsets}
 
 
 FIRST_CALLS_AT_ONCE = """

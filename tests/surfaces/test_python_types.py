@@ -36,6 +36,20 @@ with open_memory("data") as memory:
     memory.as_user("bob").notes.memory_search(query="tea")[0]["text"].upper()
 """
 
+GOOD_ASYNC = """
+from steeltrap import open_memory_async
+
+async def main() -> None:
+    async with open_memory_async("data") as memory:
+        saved = await memory.core.save(content="Ana likes tea.", tags=("drinks",))
+        version: int = saved["version"]
+        for hit in (await memory.core.search(query="tea"))["results"]:
+            text: str = hit["content"]
+        (await memory.as_user("bob").notes.memory_search(query="tea"))[0]["text"].upper()
+    again = await open_memory_async()
+    await again.close()
+"""
+
 BAD = {
     "memory.core.sav(contnt=1)": '"Core" has no attribute "sav"',
     "memory.cor": '"Memory" has no attribute "cor"',
@@ -58,7 +72,7 @@ def mypy(*arguments: str) -> str:
 @pytest.mark.slow
 def test_a_type_checker_takes_right_calls_and_refuses_each_wrong_one(tmp_path: Path) -> None:
     good, bad = tmp_path / "good.py", tmp_path / "bad.py"
-    good.write_text(GOOD)
+    good.write_text(GOOD + GOOD_ASYNC)
     bad.write_text("from steeltrap import open_memory\n\nmemory = open_memory()\n" + "\n".join(BAD) + "\n")
     told = mypy(str(good), str(bad)).splitlines()
     errors = [line for line in told if " error: " in line]
@@ -69,7 +83,7 @@ def test_a_type_checker_takes_right_calls_and_refuses_each_wrong_one(tmp_path: P
 
 @pytest.mark.slow
 def test_the_module_beside_its_types_is_checked_too() -> None:
-    assert mypy("shared/steeltrap/client/in_process.py") == ""
+    assert mypy("shared/steeltrap/client/in_process.py", "shared/steeltrap/client/in_loop.py") == ""
 
 
 @pytest.fixture

@@ -3,11 +3,14 @@
 Attributes are found in the catalogue; for editors and type checkers `python.pyi` spells them out (`docs/stub.py`).
 """
 
+import keyword
+import os
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from ..errors import Unavailable
 from ..invoke import Door, Result
 from ..model import Caller, JsonObject, UserRef
 from ..ports import Clock, Embedder
@@ -27,10 +30,11 @@ class Memory:
     `import` is a keyword).
     """
 
-    def __init__(self, door: Door, caller: Caller, timezone: str | None = None) -> None:
+    def __init__(self, door: Door, caller: Caller, timezone: str | None = None, *, place: str = "") -> None:
         self._door = door
         self._caller = caller
         self._timezone = timezone
+        self._place = place
 
     def call(self, tool: str, /, **arguments: Any) -> Any:
         """The answer of a tool such as `core.save`. Raises the SteeltrapError that the call met."""
@@ -58,7 +62,8 @@ class Memory:
         timezone: str | None = None,
     ) -> "Memory":
         """The same store for another user, with the days of their time zone; closing either closes both."""
-        return Memory(self._door, Caller(UserRef(user), agent, conversation), timezone or self._timezone)
+        caller = Caller(UserRef(user), agent, conversation)
+        return Memory(self._door, caller, timezone or self._timezone, place=self._place)
 
     def close(self) -> None:
         """Flush what is buffered and let go of files."""
@@ -76,7 +81,11 @@ class Memory:
         return Dialect(self, self._door.catalogue.toolset(toolset))
 
     def __dir__(self) -> list[str]:
-        return [*super().__dir__(), *self._door.catalogue.toolsets]
+        public = (name for name in super().__dir__() if not name.startswith("_"))
+        return [*public, *self._door.catalogue.toolsets]
+
+    def __repr__(self) -> str:
+        return f"<Memory of user {self._caller.user.user_id!r} in {self._place}>"
 
 
 @dataclass(frozen=True)
@@ -103,7 +112,10 @@ class Dialect:
         return call
 
     def __dir__(self) -> list[str]:
-        return list(self._toolset.tools)
+        return [name + "_" * keyword.iskeyword(name) for name in self._toolset.tools]
+
+    def __repr__(self) -> str:
+        return f"<Toolset {self._toolset.name!r}: {', '.join(self.__dir__())}>"
 
 
 def open_memory(
@@ -116,17 +128,34 @@ def open_memory(
     clock: Clock | None = None,
     timezone: str | None = None,
 ) -> Memory:
-    """The memory in a folder, made at the first save.
+    """The memory in a folder. A folder that isn't there is made at the first save.
 
     What is not given comes from the settings that the command line uses: STEELTRAP_DATA (else ~/.steeltrap),
     STEELTRAP_USER, STEELTRAP_AGENT. So `open_memory()` opens what `steeltrap recall` searches.
     `timezone` is the IANA name of the user's zone, STEELTRAP_TIMEZONE or the machine's own without it.
-    `embedder` is a setting's name (`static-256`) or an object that embeds. Raises InvalidInput.
+    `embedder` is a setting's name (`static-256`) or an object that embeds. Raises InvalidInput, and Unavailable for a
+    folder that can't be one.
     """
     named = embedder if isinstance(embedder, str) else None
     given = None if isinstance(embedder, str) else embedder
     settings = read_settings(
         data=None if folder is None else Path(folder), user=user, agent=agent, embedder=named, timezone=timezone
     )
+    if settings.store_kind == "sqlite":
+        _check(settings.data)
     caller = Caller(UserRef(settings.user), settings.agent, conversation)
-    return Memory(open_door(settings, clock=clock, embedder=given), caller)
+    return Memory(open_door(settings, clock=clock, embedder=given), caller, place=settings.place)
+
+
+def _check(folder: Path) -> None:
+    """Raises Unavailable where a folder neither is nor can be made; makes nothing."""
+    there = next(path for path in (folder, *folder.absolute().parents) if os.path.lexists(path))
+    needed = os.R_OK | os.X_OK if there == folder else os.W_OK | os.X_OK
+    if there.is_dir() and os.access(there, needed):
+        return
+    reason = "can't be entered or written to" if there.is_dir() else "is not a folder"
+    raise Unavailable(
+        f"Memories can't be stored in {folder}: {there} {reason}. Name another folder, or set STEELTRAP_DATA.",
+        retryable=False,
+        part="store",
+    )

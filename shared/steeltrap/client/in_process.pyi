@@ -31,7 +31,7 @@ class Memory:
     associative: Associative
     episodic: Episodic
 
-    def __init__(self, door: Door, caller: Caller, timezone: str | None = None) -> None: ...
+    def __init__(self, door: Door, caller: Caller, timezone: str | None = None, *, place: str = "") -> None: ...
     def call(self, tool: str, /, **arguments: Any) -> Any:
         """The answer of a tool such as `core.save`. Raises the SteeltrapError that the call met."""
         ...
@@ -68,12 +68,13 @@ def open_memory(
     clock: Clock | None = None,
     timezone: str | None = None,
 ) -> Memory:
-    """The memory in a folder, made at the first save.
+    """The memory in a folder. A folder that isn't there is made at the first save.
 
     What is not given comes from the settings that the command line uses: STEELTRAP_DATA (else ~/.steeltrap),
     STEELTRAP_USER, STEELTRAP_AGENT. So `open_memory()` opens what `steeltrap recall` searches.
     `timezone` is the IANA name of the user's zone, STEELTRAP_TIMEZONE or the machine's own without it.
-    `embedder` is a setting's name (`static-256`) or an object that embeds. Raises InvalidInput.
+    `embedder` is a setting's name (`static-256`) or an object that embeds. Raises InvalidInput, and Unavailable for a
+    folder that can't be one.
     """
     ...
 
