@@ -20,6 +20,7 @@ _PAGES = [
         "/console/trash",
     ),
     *("/console/trash", "/console/new", "/console/transfer", "/console/imports", "/console/nothing", "/?q=deploy"),
+    *("/docs", "/docs/agent"),
     *(f"{name}:{action}" for name in ("key", "episode", "job") for action in ("", "edit", "forget")),
     "deleted:",
 ]

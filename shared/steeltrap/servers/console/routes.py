@@ -17,6 +17,7 @@ from ..http import FAULT
 from . import changing, choosing, imports, reading, transfer
 from . import sessions as signing
 from .answering import PRIVATE, SECURITY, Console, check_origin, fields, is_fragment, refused, respond, timezone_of
+from .reference import reference_routes
 from .rendering import STATIC, Fields, PageRequest, Redirect, Reply, first, own_path, static_answer
 from .sessions import Sessions, SignInNeeded, set_cookies
 
@@ -77,6 +78,7 @@ def console_routes(console: Console, admission: Admission) -> list[BaseRoute]:
     if console.sessions is not None:
         routes.append(Route("/console/sign-in", partial(_sign_in, console, admission), methods=["GET", "POST"]))
         routes.append(Route("/console/sign-out", partial(_sign_out, console, admission), methods=["POST"]))
+    routes.extend(reference_routes(console))
     routes.append(Route("/console/{rest:path}", partial(_unknown, console), methods=["GET", "HEAD"]))
     return routes
 
