@@ -72,7 +72,7 @@ def test_small_is_installed_the_memories_get_its_vectors_and_the_folder_keeps_th
     run("remember", "The violin is mended.")
     switched = run("embedder", "small", "--yes")
     assert (switched.exit_code, models[1]) == (0, [["an installer", "small"]])
-    assert "1 memories of 1 users have new vectors" in switched.stdout
+    assert "1 memory of 1 user got new vectors" in switched.stdout
     assert (data / "steeltrap.toml").read_text() == 'embedder = "small"\n'
     assert "violin" in run("recall", "violin").stdout
     assert run("embedder", "small").exit_code == 0  # nothing is installed twice
@@ -112,11 +112,36 @@ def test_a_folder_is_opened_with_the_model_that_made_its_vectors_where_nobody_ch
     (data / "steeltrap.toml").unlink()
     assert run("remember", "The cello is not.").exit_code == 0
     assert "violin" in run("recall", "violin").stdout
+    assert run("recall", "violin").stderr == ""
+
+
+def test_without_that_model_everything_is_remembered_and_found_by_words_until_it_is_embedded(run, data, models):
+    run("remember", "The violin is mended.")
+    run("embedder", "small", "--yes")
+    (data / "steeltrap.toml").unlink()
     models[0].clear()  # another machine, without the model
-    refused = run("recall", "violin")
-    assert (refused.exit_code, "run `steeltrap embedder small`" in refused.stderr) == (2, True)
+    found = run("recall", "violin")
+    assert "violin" in found.stdout
+    assert "which is not at hand, so only words were compared" in found.stderr
+    assert run("remember", "The cello is not.").exit_code == 0
+    found = run("recall", "cello")
+    assert "cello" in found.stdout
+    assert "(1 of 2 memories are done)" in found.stderr
+    models[0].add("small")  # where the model is, it goes on with both
+    assert "cello" in run("recall", "cello").stdout
+    models[0].clear()
     assert run("reembed").exit_code == 0
-    assert "violin" in run("recall", "violin").stdout
+    for word in ("violin", "cello"):
+        found = run("recall", word)
+        assert (word in found.stdout, found.stderr) == (True, "")
+
+
+def test_an_embedder_that_somebody_chose_does_not_take_over_another_ones_folder(run, models, monkeypatch):
+    run("remember", "The violin is mended.")
+    run("embedder", "small", "--yes")
+    monkeypatch.setenv("STEELTRAP_EMBEDDER", "static-256")
+    assert run("remember", "The cello is not.").exit_code == 4
+    assert run("recall", "violin").exit_code == 4
 
 
 @pytest.fixture

@@ -220,6 +220,7 @@ def test_a_file_of_a_newer_version_is_refused_with_a_sentence_and_left_as_it_is(
 def test_another_embedder_is_a_conflict_until_reembed(run, monkeypatch):
     run("remember", "Ana likes tea")
     monkeypatch.setattr(runtime, "open_embedder", lambda settings: HashedWords(dimension=32))
+    monkeypatch.setenv("STEELTRAP_EMBEDDER", "static-256")
     refused = run("recall", "tea")
     assert refused.exit_code == 4
     assert "steeltrap reembed" in refused.stderr

@@ -169,7 +169,7 @@ def _files(folder: Path, embedder: "Embedder | None") -> Iterator[Finding]:
         fine += finding is None
         if finding is not None:
             yield finding
-    yield Finding("files", "fine", f"{fine:,} user files are intact." if fine else "There are no other user files.")
+    yield Finding("files", "fine", f"{fine:,} user files are intact." if fine else "Nothing else is stored yet.")
 
 
 def _file(path: Path, embedder: "Embedder | None") -> Finding | None:
@@ -191,10 +191,9 @@ def _file(path: Path, embedder: "Embedder | None") -> Finding | None:
         found = f"{path} is being embedded by {meta['next_embedder']}, and is not ready."
         return Finding("file", "warning", found, "If `steeltrap reembed` is not running, run it to continue.")
     if meta and embedder is not None and recorded != (embedder.name, embedder.dimension):
-        found = (
-            f"{path} was embedded by {recorded[0]} ({recorded[1]} dimensions), but the settings say {embedder.name}."
-        )
-        return Finding("file", "broken", found, "Run `steeltrap reembed`, or restore the old STEELTRAP_EMBEDDER.")
+        found = f"{path} was embedded by {recorded[0]} ({recorded[1]} dimensions), but this is {embedder.name}."
+        back = "run `steeltrap embedder small`" if f"+{embedder.name}" in str(recorded[0]) else "set STEELTRAP_EMBEDDER"
+        return Finding("file", "broken", found, f"To go back, {back}; to go on with this one, `steeltrap reembed`.")
     return None
 
 

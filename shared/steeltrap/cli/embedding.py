@@ -13,7 +13,7 @@ from ..errors import InvalidInput, Unavailable
 from . import terminal
 from .configuration import keep
 from .terminal import Exit, confirm, opened, say, write_json
-from .upkeep import reembed_everyone
+from .upkeep import embedded, reembed_everyone
 
 if TYPE_CHECKING:
     from ..ports import Embedder
@@ -69,7 +69,7 @@ def _install(*, yes: bool) -> None:
             "This Python has neither pip nor uv to install `small` with. In a container, use the image "
             "`steeltrap:small`; elsewhere, install pip or uv first."
         )
-    say(f"`small` needs two packages (about 100 MB): {shlex.join(command)}", error=True)
+    say(f"`small` needs about 100 MB of packages: {shlex.join(command)}", error=True)
     if not yes:
         confirm("Install them?", otherwise="Nothing was changed")
     if not installation.run(command) or installation.lacks_small():
@@ -84,7 +84,7 @@ def _switch(name: str, data: Path | None) -> None:
             raise typer.Exit(Exit.OTHER)
         keep(data, {"embedder": name})
         say(f"The embedder of {memory.settings.data} is {name} now.")
-    say(f"{run.memories:,} memories of {run.users:,} users have new vectors. Restart a server that is running.")
+    say(f"{embedded(run)} Restart a server that is running.")
 
 
 @embedder.command("add")

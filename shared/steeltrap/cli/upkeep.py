@@ -73,11 +73,17 @@ def reembed(
     """
     with opened(data=data, as_set=True) as memory:
         run = reembed_everyone(memory, again=all_users)
-    said = f"{run.memories:,} memories of {run.users:,} users have new vectors."
+    said = embedded(run)
     if run.already:
         said += f" {run.already:,} users had them already; --all re-embeds them."
     done = {"users": run.users, "memories": run.memories, "already": run.already, "failed": run.failed}
     _finish(done, as_json, said)
+
+
+def embedded(run: "Run") -> str:
+    """The sentence about a run that made vectors."""
+    memories = "1 memory" if run.memories == 1 else f"{run.memories:,} memories"
+    return f"{memories} of {_users(run.users)} got new vectors."
 
 
 def reembed_everyone(memory: CliSession, *, again: bool = False) -> "Run":

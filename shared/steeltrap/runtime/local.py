@@ -104,7 +104,14 @@ def open_store(settings: Settings, embedder: Embedder, clock: Clock) -> MemorySt
         )
     from ..stores.sqlite import SqliteStore
 
-    return SqliteStore(settings.data, embedder, clock, cache_bytes=cache_bytes, retention=settings.retention)
+    return SqliteStore(
+        settings.data,
+        embedder,
+        clock,
+        cache_bytes=cache_bytes,
+        retention=settings.retention,
+        takes_over="embedder" not in settings.model_fields_set,
+    )
 
 
 def cache_of(settings: Settings) -> Path:
@@ -332,10 +339,8 @@ def open_embedder(settings: Settings) -> Embedder:
 
 
 def embedder_of_folder(settings: Settings) -> Embedder:
-    """The embedder that the settings choose; where nobody chose one, the one that made the folder's vectors.
-
-    Raises InvalidInput when that one is not installed.
-    """
+    """The embedder that the settings choose; where nobody chose one, the one that made the folder's vectors, if it is
+    installed. Raises InvalidInput when a setting that it needs is missing."""
     embedder = open_embedder(settings)
     if settings.store != "sqlite" or "embedder" in settings.model_fields_set:
         return embedder
@@ -345,10 +350,7 @@ def embedder_of_folder(settings: Settings) -> Embedder:
     try:
         small = open_embedder(settings.model_copy(update={"embedder": "small"}))
     except InvalidInput:
-        raise InvalidInput(
-            "These memories were embedded by `small`, whose model is not installed here: run `steeltrap embedder "
-            "small`, or `steeltrap embedder static-256` to go back to the default."
-        ) from None
+        return embedder  # nothing that is said in the meantime is lost, and searches say what is missing
     return small if small.name == recorded else embedder
 
 

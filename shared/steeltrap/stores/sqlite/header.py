@@ -131,6 +131,15 @@ def staging_degraded(connection: apsw.Connection, embedder: str) -> str:
     )
 
 
+def taken_over_degraded(connection: apsw.Connection, embedder: str) -> str:
+    """The sentence of a search in a file of another embedder, for which no vectors were begun."""
+    [(made_by,)] = connection.execute("SELECT value FROM meta WHERE key = 'embedder'")
+    return (
+        f"the memories were embedded by {made_by}, which is not at hand, so only words were compared. Choose it by "
+        f"STEELTRAP_EMBEDDER if it is installed, or run `steeltrap reembed` to go on with {embedder}."
+    )
+
+
 def _meta(connection: apsw.Connection) -> dict[str, Any]:
     return dict(connection.execute("SELECT key, value FROM meta WHERE key IN (?, ?, ?)", _KEYS))
 
@@ -142,6 +151,9 @@ class Header:
     user: UserRef
     embedder: str
     dimension: int
+    takes_over: bool = False
+    """Whether a file of another embedder is opened all the same: it is searched by words, and from the first write on,
+    vectors are made beside those in use."""
 
     def begin(self, connection: apsw.Connection, path: Path) -> int:
         """The number of the next change, in a transaction. Raises Unavailable, Conflict."""
@@ -160,6 +172,8 @@ class Header:
             }
             connection.executemany("INSERT INTO meta (key, value) VALUES (?, ?)", meta.items())
         self._check_embedder(meta)
+        if self._is_next(meta) and not is_staging_begun(meta):
+            begin_staging(connection, self.embedder, self.dimension)
         return int(meta["change"]) + 1
 
     def check(self, connection: apsw.Connection, path: Path) -> bool:
@@ -171,7 +185,11 @@ class Header:
 
     def degraded(self, connection: apsw.Connection) -> str | None:
         """Why there are no vectors of this embedder to search by: they are being made. None where there are."""
-        return staging_degraded(connection, self.embedder) if self.is_next(connection) else None
+        meta = dict(connection.execute("SELECT key, value FROM meta"))
+        if not self._is_next(meta):
+            return None
+        why = staging_degraded if is_staging_begun(meta) else taken_over_degraded
+        return why(connection, self.embedder)
 
     def is_next(self, connection: apsw.Connection) -> bool:
         """Whether vectors are being made for this embedder, and another one's are in use."""
@@ -219,7 +237,10 @@ class Header:
         return bool((meta["embedder"], meta["dimension"]) == (self.embedder, self.dimension))
 
     def _is_next(self, meta: Mapping[str, Any]) -> bool:
-        return bool(meta) and not self._is_own(meta) and is_staged_for(meta, self.embedder, self.dimension)
+        if not meta or self._is_own(meta):
+            return False
+        begins = self.takes_over and not is_staging_begun(meta)
+        return begins or is_staged_for(meta, self.embedder, self.dimension)
 
 
 def analysis_of(connection: apsw.Connection) -> int:

@@ -43,6 +43,7 @@ class SqliteStore:
     Reading statistics are flushed about once a second.
     With a `retention`, what has expired or was deleted longer ago is purged in the background, in the
     files that are written: soon after the first write of a process, then at most once an hour.
+    If it `takes_over`, a file of another embedder is opened all the same (`Header`).
     """
 
     def __init__(
@@ -53,8 +54,10 @@ class SqliteStore:
         *,
         cache_bytes: int = 256 * 1024 * 1024,
         retention: timedelta | None = None,
+        takes_over: bool = False,
     ) -> None:
         self.folder = folder
+        self._takes_over = takes_over
         # The folder above may be the place that a disk is mounted to, which is there without the disk.
         self._data = DataFolder(folder / "users")
         self._reserve = Reserve(folder)
@@ -229,7 +232,7 @@ class SqliteStore:
         return UserFile(self.path(user), self._header(user), self._data, self._reserve)
 
     def _header(self, user: UserRef) -> Header:
-        return Header(user, self._embedder.name, self._embedder.dimension)
+        return Header(user, self._embedder.name, self._embedder.dimension, self._takes_over)
 
     def _surplus(self) -> list[tuple[UserRef, UserFile]]:
         """As many files as are over the limits: those not in use that were used longest ago."""
