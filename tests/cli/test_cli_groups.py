@@ -111,7 +111,7 @@ def test_a_shell_completes_tools_toolsets_settings_and_ids(run, ask, data):
     ask("core.delete", id=ids[0])
     assert completed(["call"], "core.sea") == ["core.search"]
     assert completed(["tools"], "a") == [name for name in CATALOGUE.toolsets if name.startswith("a")]
-    assert completed(["config", "set"], "cache") == ["cache_mb"]
+    assert completed(["config", "set"], "cache_m") == ["cache_mb"]
     assert completed(["get"], "", data=data) == ids[1:]
     assert completed(["get"], ids[1][:4], data=data) == ids[1:]
     assert completed(["undo"], "", data=data) == ids
