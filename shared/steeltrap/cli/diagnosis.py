@@ -4,7 +4,6 @@ import os
 import shutil
 import sys
 from collections.abc import Iterator
-from contextlib import closing
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -48,11 +47,15 @@ def examine(settings: "Settings") -> list[Finding]:
     if settings.store_kind == "aws":
         return [finding, *_cloud(settings, embedder)]
     if settings.store_kind == "log":
-        return [*_sqlite(), finding, *_log(settings), _space(runtime.cache_of(settings)), _descriptors()]
+        cache = runtime.cache_of(settings)
+        folder = runtime.log_folder(settings)
+        drives = [*(_drive(folder, "STEELTRAP_STORE") if folder else ()), *_drive(cache, "STEELTRAP_CACHE_FOLDER")]
+        return [*_sqlite(), finding, *_log(settings), *drives, *_quotas(settings), _space(cache), _descriptors()]
     return [
         *_sqlite(),
         finding,
         _folder(settings.data),
+        *_drive(settings.data, "STEELTRAP_DATA"),
         _space(settings.data),
         *_files(settings.data, embedder),
         *_counters(settings.data / "counters.db"),
@@ -121,17 +124,28 @@ def _cloud(settings: "Settings", embedder: "Embedder | None") -> Iterator[Findin
 
 
 def _log(settings: "Settings") -> Iterator[Finding]:
-    from ..runtime.local import open_logs
+    """Each fault of the place, or that it has none."""
+    from ..runtime.local import probe_logs
 
     mend = "Check the URL in STEELTRAP_STORE, your cloud's credentials and their rights."
     try:
-        with closing(open_logs(settings)) as logs:
-            logs.check()
-            logs.id()
+        faults, unseen = probe_logs(settings)
     except SteeltrapError as error:
         yield Finding("store", "broken", error.message, mend)
-    else:
-        yield Finding("store", "fine", f"{settings.store} can be read and written.")
+        return
+    for fault in faults:
+        yield Finding("store", "broken" if fault.broken else "warning", fault.found, fault.mend)
+    if not any(fault.broken for fault in faults):
+        yield Finding("store", "fine", " ".join([f"{settings.store} can be read and written.", *unseen]))
+
+
+def _quotas(settings: "Settings") -> Iterator[Finding]:
+    from ..runtime.local import counts_calls_together
+
+    if settings.calls_per_minute and not counts_calls_together(settings):
+        found = f"Calls are counted per machine: each admits {settings.calls_per_minute:,} per user and minute."
+        mend = "Divide STEELTRAP_CALLS_PER_MINUTE by the machines, or use a `dynamodb://` store, which counts for all."
+        yield Finding("quotas", "warning", found, mend)
 
 
 def _folder(folder: Path) -> Finding:
@@ -150,6 +164,20 @@ def _folder(folder: Path) -> Finding:
         mend = f"Run `chmod -R go-rwx {folder}`."
         return Finding("folder", "warning", f"{folder} has memories that other accounts can read.", mend)
     return Finding("folder", "fine", f"{folder} can be read and written.")
+
+
+def _drive(folder: Path, setting: str) -> Iterator[Finding]:
+    from .drives import network_drive, syncing_program
+
+    mend = f"Set {setting} to a folder on a disk of this machine."
+    if setting == "STEELTRAP_STORE":
+        mend = "Use a folder on a disk of this machine, or a bucket for several machines."
+    if (program := syncing_program(folder)) is not None:
+        found = f"{folder} is synced by {program}, which copies files while they change: memories can be lost."
+        yield Finding("drive", "warning", found, mend)
+    elif (system := network_drive(_existing(folder))) is not None:
+        found = f"{folder} is on a network drive ({system}), whose locks and links can't be relied on."
+        yield Finding("drive", "warning", found, mend)
 
 
 def _space(folder: Path) -> Finding:

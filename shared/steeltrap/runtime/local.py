@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Callable, Collection, Mapping
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, closing
 from dataclasses import replace
 from datetime import timedelta
 from hashlib import sha256
@@ -24,6 +24,10 @@ from ..toolsets import CATALOGUE
 from .clock import SystemClock
 
 if TYPE_CHECKING:
+    from ..stores.logs.bucket import BucketLogs
+    from ..stores.logs.dynamodb import DynamoLogs
+    from ..stores.logs.folder import FolderLogs
+    from ..stores.logs.probing import Fault
     from ..stores.sqlite.backup import Manifest
     from ..stores.sqlite.foreign import ForeignDatabase
     from ..stores.sqlite.opening import Inspection
@@ -122,6 +126,23 @@ def cache_of(settings: Settings) -> Path:
 
 def open_logs(settings: Settings) -> Logs:
     """The logs at the store's URL. Nothing is asked of it yet. Raises InvalidInput, Unavailable."""
+    return _opened_logs(settings)
+
+
+def probe_logs(settings: Settings, clock: Clock | None = None) -> "tuple[list[Fault], list[str]]":
+    """The faults of the place at the store's URL, and what can't be seen of it. Raises InvalidInput, Unavailable."""
+    from ..stores.logs.probing import probe
+
+    clock = clock or SystemClock()
+    with closing(_opened_logs(settings)) as logs:
+        places = logs.places()
+        faults = [fault for place in places for fault in probe(place, clock.now)]
+        if not any(fault.broken for fault in faults):
+            logs.id()
+    return faults, [place.unseen for place in places if place.unseen]
+
+
+def _opened_logs(settings: Settings) -> "BucketLogs | FolderLogs":
     url = urlsplit(settings.store)
     needed = ["backports.zstd"] if sys.version_info < (3, 14) else []
     needed += {"file": [], "dynamodb": ["obstore", "boto3"]}.get(url.scheme, ["obstore"])
@@ -136,13 +157,17 @@ def open_logs(settings: Settings) -> Logs:
 
             return FolderLogs(_folder_of(url.path))
         case "dynamodb":
-            from ..stores.logs.dynamodb import DynamoLogs
-
-            return DynamoLogs(settings.store, endpoint_url=settings.dynamodb_url or None)
+            return _dynamo_logs(settings)
         case _:
             from ..stores.logs.bucket import BucketLogs
 
             return BucketLogs(settings.store)
+
+
+def _dynamo_logs(settings: Settings) -> "DynamoLogs":
+    from ..stores.logs.dynamodb import DynamoLogs
+
+    return DynamoLogs(settings.store, endpoint_url=settings.dynamodb_url or None)
 
 
 def _is_installed(module: str) -> bool:
@@ -160,14 +185,28 @@ def inspect_file(path: Path, *, has_meta: bool = True) -> "Inspection":
 
 
 def open_counters(settings: Settings, store: MemoryStore) -> Counters:
-    """The counters of what users use: shared by all processes, in the tables of `aws` or in the data folder."""
+    """The counters of what users use: shared by all processes, in the tables of `aws` or in the data folder.
+
+    Over a log all machines count amounts exactly, and calls together where it is a table.
+    """
     if settings.store_kind == "aws":
         from . import aws
 
         return aws.open_counters(store)
     from ..stores.sqlite import SqliteCounters
 
-    return SqliteCounters(settings.data if settings.store_kind == "sqlite" else cache_of(settings))
+    if settings.store_kind == "sqlite":
+        return SqliteCounters(settings.data)
+    from ..stores.logs.counting import LogCounters
+
+    if counts_calls_together(settings):
+        return LogCounters(_dynamo_logs(settings))
+    return LogCounters(SqliteCounters(cache_of(settings)))
+
+
+def counts_calls_together(settings: Settings) -> bool:
+    """Whether a user's calls per minute are those on all machines."""
+    return settings.store_kind == "aws" or urlsplit(settings.store).scheme == "dynamodb"
 
 
 def open_indexer(settings: Settings) -> "Following":
@@ -257,7 +296,7 @@ def open_files(settings: Settings) -> FileStore | None:
 
 
 def _files_beside_logs(settings: Settings) -> FileStore:
-    if (folder := _log_folder(settings)) is not None:
+    if (folder := log_folder(settings)) is not None:
         from ..stores.files.folder import FolderFiles
 
         return FolderFiles(folder)
@@ -279,7 +318,7 @@ def open_shared_folder(settings: Settings, name: str = "") -> SharedFolder:
     """A folder that all servers over the same memories share: in the data folder, or beside the logs."""
     from ..stores.shared_folders import BucketFolder, LocalFolder, RemembersReads
 
-    folder = settings.data if settings.store_kind != "log" else _log_folder(settings)
+    folder = settings.data if settings.store_kind != "log" else log_folder(settings)
     if folder is not None:
         return LocalFolder(folder / name)
     from ..stores.objects import Objects
@@ -287,7 +326,7 @@ def open_shared_folder(settings: Settings, name: str = "") -> SharedFolder:
     return RemembersReads(BucketFolder(Objects(_log_bucket(settings)), name), SystemClock())
 
 
-def _log_folder(settings: Settings) -> Path | None:
+def log_folder(settings: Settings) -> Path | None:
     """The folder of the logs; None where they are in a bucket."""
     url = urlsplit(settings.store)
     return _folder_of(url.path) if url.scheme == "file" else None

@@ -53,8 +53,8 @@ class Objects:
 
     def __init__(self, url: str) -> None:
         self.url = url
-        self._scheme = urlsplit(url).scheme
-        self._options = options_for(self._scheme)
+        self.scheme = urlsplit(url).scheme
+        self._options = options_for(self.scheme)
         self._stores: dict[float, Any] = {}
         self._lock = Lock()
         self._pool = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="steeltrap-bucket")
@@ -82,11 +82,11 @@ class Objects:
                 return False
         return True
 
-    def put(self, path: str, content: bytes) -> None:
-        """Put an object in the place of what is there."""
+    def put(self, path: str, content: bytes) -> str | None:
+        """Put an object in the place of what is there; its version, where the service says one."""
         # Parts of an upload that was cut off would stay where nobody sees them.
         with self._translated("write"):
-            obstore.put(self._store(len(content)), path, content, use_multipart=False)
+            return obstore.put(self._store(len(content)), path, content, use_multipart=False)["version"]
 
     def delete(self, path: str) -> None:
         """Remove an object, if it is there."""
@@ -141,8 +141,8 @@ class Objects:
             "allow_http": True,  # only an endpoint that the settings name is one
         }
         try:
-            if self._scheme not in SCHEMES:  # obstore has others: a memory, a web server
-                raise ValueError(self._scheme)
+            if self.scheme not in SCHEMES:  # obstore has others: a memory, a web server
+                raise ValueError(self.scheme)
             return from_url(self.url, client_options=client, retry_config=_RETRIES, **self._options)
         except (BaseError, ValueError) as error:
             _log.error("the bucket can't be opened: %s", type(error).__name__)
@@ -158,7 +158,7 @@ class Objects:
         try:
             yield
         except (BaseError, FileNotFoundError) as error:
-            raise translate(error, self._scheme, right) from None
+            raise translate(error, self.scheme, right) from None
 
 
 # Foreign errors
@@ -202,6 +202,8 @@ LASTING: Final[Mapping[str, str]] = {
     "InvalidObjectState": "an object is archived; restore it from the archive",
     "BlobArchived": "an object is archived; restore it from the archive",
     "BlobImmutableDueToPolicy": "a policy forbids overwriting and deleting; memories could not be forgotten there",
+    "RetentionPolicyNotMet": "a policy forbids overwriting and deleting; memories could not be forgotten there",
+    "ObjectUnderActiveHold": "a policy forbids overwriting and deleting; memories could not be forgotten there",
     "ObjectLocked": "a policy forbids overwriting and deleting; memories could not be forgotten there",
 }
 """The reasons that no retry ends, by the service's codes."""

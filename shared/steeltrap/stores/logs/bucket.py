@@ -5,8 +5,9 @@ gets the number, and whoever reads sees an entry as a whole or not at all.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import datetime
 from itertools import chain, repeat
-from secrets import token_bytes, token_hex
+from secrets import token_bytes
 from typing import Final
 
 from ...errors import Unavailable
@@ -26,6 +27,7 @@ from .names import (
     user_from_json,
     user_to_json,
 )
+from .probing import PROBES, Place
 
 _WAVES: Final = (1, 1, 8)
 """How many entries are asked for side by side, before it is `AT_ONCE`: mostly none is new, else mostly one."""
@@ -66,8 +68,12 @@ class BucketLogs:
                     yield user_from_json(content)
 
     def check(self) -> None:
-        # One of a few names: Google takes one write a second to each.
-        self.objects.put(f"check/{token_hex(1)}", b"")
+        # Whoever may not write is refused before it is looked whether the object is there; so nothing is left behind.
+        self.objects.create(LOG_ID, token_bytes(16))
+
+    def places(self) -> list[Place]:
+        """The places that `probing.probe` tries."""
+        return [_BucketPlace(self.objects)]
 
     def close(self) -> None:
         self.objects.close()
@@ -128,3 +134,34 @@ def read_in_waves(read: Callable[[Sequence[int]], list[bytes | None]], n: int) -
                 return entries
             entries.append(entry)
     raise AssertionError("waves never end")
+
+
+class _BucketPlace:
+    """A bucket as something to be tried."""
+
+    def __init__(self, objects: Objects) -> None:
+        self._objects = objects
+        self.unseen = _UNSEEN.get(objects.scheme, "")
+
+    def create(self, name: str, content: bytes) -> bool:
+        return self._objects.create(f"{PROBES}/{name}", content)
+
+    def read(self, name: str) -> bytes | None:
+        return self._objects.get(f"{PROBES}/{name}")
+
+    def overwrite(self, name: str, content: bytes) -> bool:
+        version = self._objects.put(f"{PROBES}/{name}", content)
+        # Google tells a generation of every object, kept or not; "null" is a version of S3's that replaces the last.
+        return self._objects.scheme != "gs" and version not in (None, "", "null")
+
+    def written(self) -> Mapping[str, datetime]:
+        return self._objects.written(PROBES)
+
+    def delete(self, name: str) -> None:
+        self._objects.delete(f"{PROBES}/{name}")
+
+
+_UNSEEN: Final = {
+    "gs": "Turn off the bucket's soft delete and versioning, which can't be seen here: forgotten memories would stay.",
+    "az": "Turn off the account's soft delete, which can't be seen here: forgotten memories would stay.",
+}

@@ -1,6 +1,7 @@
 """Logs whose entries are items of a DynamoDB table, and all else of them is in a bucket.
 
     table   u = <prefix>/<user's key>, n = 1, 2, 3 ...    e = the entry, or o = the token of its body
+                                       n = 0              c = how many calls there were in the minute m
     bucket  u/<key>/o/<n>-<token>    entries too large for an item
             bases, users and the log's id, as `BucketLogs` has them
 
@@ -25,6 +26,7 @@ from ...model import UserRef
 from ..objects import AT_ONCE, Objects
 from .bucket import BucketLog, BucketLogs
 from .names import bodies_of, entry_name
+from .probing import PROBES, Place
 
 _log = logging.getLogger("steeltrap")
 
@@ -58,7 +60,7 @@ class DynamoLogs(BucketLogs):
     """The logs at `dynamodb://table/prefix?bases=s3://bucket/prefix`; the table's prefix may be left out.
 
     `options` are botocore's (region, endpoint, credentials). Rights beside the bucket's: dynamodb:PutItem, Query,
-    GetItem, BatchGetItem and BatchWriteItem on the table.
+    GetItem, BatchGetItem and BatchWriteItem on the table, and UpdateItem where calls are counted.
     """
 
     def __init__(self, url: str, *, pause: Callable[[float], None] = time.sleep, **options: Any) -> None:
@@ -79,7 +81,14 @@ class DynamoLogs(BucketLogs):
 
     def check(self) -> None:
         super().check()
-        self._table.put({"u": {"S": self._partition("check")}, "n": {"N": "0"}})
+        self._table.put({"u": {"S": self._partition(PROBES)}, "n": {"N": "0"}})
+
+    def count_call(self, user: UserRef, minute: int) -> int:
+        """Count a call of a user in a minute, or a later one; the number of calls including it. Raises Unavailable."""
+        return self._table.count({"u": {"S": self._partition(user.key)}, "n": {"N": "0"}}, minute)
+
+    def places(self) -> list[Place]:
+        return [*super().places(), _TablePlace(self._table, self._partition(PROBES))]
 
     def close(self) -> None:
         super().close()
@@ -197,6 +206,24 @@ class _Table:
                 if not left:
                     break
 
+    def count(self, key: _Item, minute: int) -> int:
+        """Add one to an item's count in a minute, which a later minute begins anew; the count."""
+        now = {":m": {"N": str(minute)}, ":one": {"N": "1"}}
+        request = {"TableName": self._name, "Key": key, "ExpressionAttributeValues": now, "ReturnValues": "ALL_NEW"}
+        for _ in self._rounds():
+            for condition, change in (
+                ("m >= :m", "ADD c :one"),
+                ("attribute_not_exists(m) OR m < :m", "SET c = :one, m = :m"),
+            ):
+                with suppress(_Refused):
+                    expressions = {"ConditionExpression": condition, "UpdateExpression": change}
+                    return int(self._call("update_item", **request, **expressions)["Attributes"]["c"]["N"])
+        raise AssertionError("rounds end with an error")
+
+    def delete(self, key: _Item) -> None:
+        """Remove an item, if it is there, by the right that putting many needs."""
+        self._call("batch_write_item", RequestItems={self._name: [{"DeleteRequest": {"Key": key}}]})
+
     def get(self, keys: Sequence[_Item]) -> dict[int, _Item]:
         """The items of one user that are there, by number."""
         found: dict[int, _Item] = {}
@@ -266,6 +293,36 @@ class _Table:
                 )
                 self._client = get_session().create_client("dynamodb", config=config, **self._options)
             return self._client
+
+
+class _TablePlace:
+    """A table as something to be tried, by the requests that logs make."""
+
+    unseen = "Turn off point-in-time recovery of the table: forgotten memories would stay in it for up to 35 days."
+
+    def __init__(self, table: _Table, partition: str) -> None:
+        self._table = table
+        self._partition = partition
+
+    def create(self, name: str, content: bytes) -> bool:
+        return self._table.create(self._key(name) | {"e": {"B": content}})
+
+    def read(self, name: str) -> bytes | None:
+        self._table.get([self._key(name), self._key("0")])  # a request of another right than that for one
+        return next((bytes(item["e"]["B"]) for item in self._table.get([self._key(name)]).values()), None)
+
+    def overwrite(self, name: str, content: bytes) -> bool:
+        self._table.put_all([self._key(name) | {"e": {"B": content}}])
+        return False
+
+    def written(self) -> Mapping[str, None]:
+        return {f"{int(item['n']['N']):016x}": None for item in self._table.query(self._partition, 0)}
+
+    def delete(self, name: str) -> None:
+        self._table.delete(self._key(name))
+
+    def _key(self, name: str) -> _Item:
+        return {"u": {"S": self._partition}, "n": {"N": str(int(name, 16))}}
 
 
 class _Refused(Exception):

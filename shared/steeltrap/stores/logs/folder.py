@@ -6,7 +6,8 @@ only one of two writers gets the number.
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
 from itertools import count
 from pathlib import Path
 from secrets import token_bytes, token_hex
@@ -29,6 +30,7 @@ from .names import (
     user_from_json,
     user_to_json,
 )
+from .probing import PROBES, Place
 
 
 class FolderLogs:
@@ -62,6 +64,10 @@ class FolderLogs:
             files.make(self._folder)
             files.write(probe, b"")
             probe.unlink()
+
+    def places(self) -> list[Place]:
+        """The places that `probing.probe` tries."""
+        return [_FolderPlace(self._folder / PROBES)]
 
     def close(self) -> None:
         """Nothing is kept open."""
@@ -134,6 +140,38 @@ class FolderLog:
 
     def _entry(self, n: int) -> Path:
         return self._entries / entry_name(n)
+
+
+class _FolderPlace:
+    """A folder as something to be tried."""
+
+    unseen = ""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def create(self, name: str, content: bytes) -> bool:
+        with _translated():
+            return files.create(self._folder / name, content)
+
+    def read(self, name: str) -> bytes | None:
+        with _translated():
+            return files.read(self._folder / name)
+
+    def overwrite(self, name: str, content: bytes) -> bool:
+        with _translated():
+            files.replace(self._folder / name, content)
+        return False
+
+    def written(self) -> Mapping[str, datetime]:
+        with _translated():
+            return {path.name: datetime.fromtimestamp(path.stat().st_mtime, UTC) for path in self._folder.iterdir()}
+
+    def delete(self, name: str) -> None:
+        with _translated():
+            (self._folder / name).unlink(missing_ok=True)
+            with suppress(OSError):  # another probe is in it
+                self._folder.rmdir()
 
 
 @contextmanager

@@ -1,0 +1,134 @@
+"""Tries a place for logs, as `steeltrap doctor` does: whether it keeps the promises that logs rest on."""
+
+from collections.abc import Callable, Mapping
+from datetime import datetime, timedelta
+from secrets import token_hex
+from typing import Final, Protocol
+
+from ...errors import Unavailable
+from ...model.frozen import frozen
+
+PROBES: Final = "check"
+"""The folder, or the partition, of what is written to try a place. It goes again where that may be deleted."""
+_FAR_APART: Final = timedelta(minutes=1)
+
+
+@frozen
+class Fault:
+    """Something that is wrong with a place, and how to mend it. One that isn't `broken` is a warning."""
+
+    found: str
+    mend: str
+    broken: bool = True
+
+
+class Place(Protocol):
+    """The requests that logs make to a place. All methods raise Unavailable."""
+
+    unseen: str
+    """Advice about settings that can't be seen from here; "" for none."""
+
+    def create(self, name: str, content: bytes) -> bool: ...
+
+    def read(self, name: str) -> bytes | None: ...
+
+    def overwrite(self, name: str, content: bytes) -> bool:
+        """Put content in place of other content. True where the place says that it keeps the other, too."""
+        ...
+
+    def written(self) -> Mapping[str, datetime | None]:
+        """The names of all probes, and when each was written by the place's clock, where it says so."""
+        ...
+
+    def delete(self, name: str) -> None: ...
+
+
+def probe(place: Place, now: Callable[[], datetime]) -> list[Fault]:
+    """All that is wrong with a place."""
+    probing = _Probing(place, now)
+    for step in (probing.create, probing.read, probing.overwrite, probing.list, probing.delete):
+        try:
+            step()
+        except Unavailable as error:
+            probing.found(error.message, _SETTINGS)
+            if error.can_retry:  # each step would wait for an answer
+                break
+    return probing.faults
+
+
+_SETTINGS: Final = "Check the URL in STEELTRAP_STORE, your cloud's credentials and their rights."
+
+
+class _Probing:
+    """The steps, each of which a right or a promise of its own may stop."""
+
+    def __init__(self, place: Place, now: Callable[[], datetime]) -> None:
+        self.faults: list[Fault] = []
+        self._place = place
+        self._now = now
+        self._name = token_hex(8)
+        self._is_there = False
+
+    def found(self, what: str, mend: str, *, broken: bool = True) -> None:
+        if what not in (fault.found for fault in self.faults):
+            self.faults.append(Fault(found=what, mend=mend, broken=broken))
+
+    def create(self) -> None:
+        # An answer that was lost makes its own second attempt a refusal.
+        self._is_there = self._place.create(self._name, b"first") or self._place.read(self._name) == b"first"
+        if not self._is_there:
+            self.found("It refuses to create an object where none is.", _SETTINGS)
+        elif self._place.create(self._name, b"second"):
+            self.found(
+                "It creates an object where one is already: two machines would lose each other's memories.",
+                "Use a store that refuses it (a PUT with `If-None-Match: *`), such as S3, R2, GCS or Azure, or a newer "
+                "version of yours.",
+            )
+
+    def read(self) -> None:
+        content = self._place.read(self._name)
+        if self._is_there and content is None:
+            self.found(
+                "It doesn't find what was written a moment ago: a saved memory could be lost.",
+                "Use a store that reads its own writes, and no cache in front of it.",
+            )
+
+    def overwrite(self) -> None:
+        keeps_old = self._place.overwrite(self._name, b"third")
+        self._is_there = True
+        if self._place.read(self._name) != b"third":
+            self.found(
+                "It still answers what was overwritten: forgotten memories would stay.",
+                "Use a store that reads its own writes, and no cache in front of it.",
+            )
+        if keeps_old:
+            self.found(
+                "It keeps old versions: forgotten memories stay in them, and can't be removed where it locks objects.",
+                "Turn off versioning and object lock, and delete the old versions, or use another bucket.",
+                broken=False,
+            )
+
+    def list(self) -> None:
+        begun = self._now()
+        written = self._place.written()
+        if self._is_there and self._name not in written:
+            self.found(
+                "It doesn't list what was written a moment ago.", "Use a store whose lists are current, and no cache."
+            )
+        if (at := written.get(self._name)) is not None and abs(off := begun - at) >= _FAR_APART:
+            amount = f"{abs(off).total_seconds() / 60:,.0f} minutes"
+            self.found(
+                f"This machine's clock is {amount} {'ahead of' if off > timedelta() else 'behind'} the store's.",
+                "Set it by NTP: memories get wrong dates, and from 15 minutes on clouds refuse requests.",
+                broken=False,
+            )
+
+    def delete(self) -> None:
+        try:
+            self._place.delete(self._name)
+        except Unavailable as error:
+            self.found(
+                error.message,
+                "Without it this machine can't remove old copies of what is forgotten; another one that may has to.",
+                broken=False,
+            )
