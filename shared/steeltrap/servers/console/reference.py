@@ -5,6 +5,7 @@ elsewhere.
 """
 
 import json
+import shlex
 from functools import cache
 from typing import Any, Final
 
@@ -28,7 +29,8 @@ def reference_routes(console: Console) -> list[BaseRoute]:
 
     def answer(request: Request) -> Response:
         try:
-            page = reference_page(request.path_params.get("toolset", _FIRST))
+            address = console.public_url.rstrip("/") or str(request.base_url).rstrip("/")
+            page = reference_page(request.path_params.get("toolset", _FIRST), address)
             return respond(console, request, page, known=False)
         except SteeltrapError as error:
             return refused(console, request, error)
@@ -36,10 +38,11 @@ def reference_routes(console: Console) -> list[BaseRoute]:
     return [Route(path, answer, methods=["GET", "HEAD"]) for path in ("/docs", "/docs/{toolset}")]
 
 
-def reference_page(name: str) -> Page:
-    """The page of a toolset. Raises NotFound."""
+def reference_page(name: str, address: str) -> Page:
+    """The page of a toolset of the server at an address. Raises NotFound."""
     toolset = CATALOGUE.toolset(name)
     values = {"toolsets": list(CATALOGUE.toolsets), "toolset": toolset, "tools": _tools(name), "codes": STATUS}
+    values["address"] = address
     return Page(template="reference.html", values=values)
 
 
@@ -56,7 +59,7 @@ def _tool(toolset: Toolset, tool: Tool) -> dict[str, Any]:
         "name": tool.name,
         "path": f"/v1/{toolset.name}/{tool.name}",
         "access": tool.access,
-        "description": tool.description,
+        "paragraphs": tool.description.split("\n\n"),
         "arguments": [
             {
                 "name": name,
@@ -66,5 +69,5 @@ def _tool(toolset: Toolset, tool: Tool) -> dict[str, Any]:
             }
             for name, field in fields.items()
         ],
-        "example": json.dumps(tool.examples[0], ensure_ascii=False) if tool.examples else "{}",
+        "example": shlex.quote(json.dumps(tool.examples[0] if tool.examples else {}, ensure_ascii=False)),
     }
