@@ -219,19 +219,23 @@ sbom: $(INSTALLED) .build/locking/.installed ## Write a software bill of materia
 	.build/locking/bin/cyclonedx-py requirements --pyproject .build/pyproject.toml --output-reproducible \
 	  --output-file .build/sbom.json locks/product.txt
 
-dist: $(INSTALLED) .build/release/.installed ## Build wheel and source distribution into dist/; install the wheel alone and run the README's transcripts
+dist: $(INSTALLED) .build/release/.installed ## Build what PyPI (dist/pypi) and MCP's registry (dist/mcp) take; install the wheel alone and try it
 	rm -rf dist .build/wheel
-	$(BIN)/python -m hatchling build --directory dist
-	cd models/small && $(abspath $(BIN))/python -m hatchling build --directory $(abspath dist)
-	.build/release/bin/twine check --strict dist/*
+	$(BIN)/python -m hatchling build --directory dist/pypi
+	cd models/small && $(abspath $(BIN))/python -m hatchling build --directory $(abspath dist/pypi)
+	.build/release/bin/twine check --strict dist/pypi/*
+	$(BIN)/python mcpb/build.py dist/mcp
+	cp server.json dist/mcp
 	$(PYTHON) -m venv .build/wheel
 	.build/wheel/bin/python -m pip install $(QUIETLY) --require-hashes --requirement locks/pip.txt
 	.build/wheel/bin/python -m pip install $(QUIETLY) $(LOCKED) --requirement locks/library.txt
-	.build/wheel/bin/python -m pip install $(QUIETLY) --no-deps dist/steeltrap-*.whl
+	.build/wheel/bin/python -m pip install $(QUIETLY) --no-deps dist/pypi/steeltrap-*.whl
 	.build/wheel/bin/python examples/plain_python.py
 	.build/wheel/bin/python examples/mcp_client.py
 	.build/wheel/bin/python -m pip install $(QUIETLY) $(LOCKED) --requirement locks/product.txt
 	.build/wheel/bin/python docs/generate.py --check README.md
+	@echo "dist/pypi: for PyPI. dist/mcp: for MCP's registry, and the bundle for the release on GitHub."
+	@echo "The image is built by make image here, and by the workflow of a release for two processors. Nothing is for npm."
 
 mcpb: $(INSTALLED) ## Build the bundle that Claude Desktop installs into .build/steeltrap-VERSION.mcpb
 	$(BIN)/python mcpb/build.py .build

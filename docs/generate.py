@@ -36,7 +36,7 @@ if __name__ == "__main__":
 
 from infra.stage import Stage
 
-from docs import cost, packages, registry, stub, tokens
+from docs import cost, installs, packages, registry, stub, tokens
 
 DOCS = Path(__file__).parent
 ROOT = DOCS.parent
@@ -86,9 +86,11 @@ def pages() -> list[tuple[Path, str]]:
             (stub.ASYNC_STUB, stub.async_stub(CATALOGUE)),
             (DOCS / "cost.md", cost.page((DOCS / "cost.md").read_text())),
             (packages.PAGE, packages.with_tables(packages.PAGE.read_text())),
-            (DOCS / "agents.md", tokens.with_tokens((DOCS / "agents.md").read_text())),
+            (DOCS / "agents.md", tokens.with_tokens(installs.with_installs((DOCS / "agents.md").read_text()))),
+            (DOCS / "server.md", installs.with_installs((DOCS / "server.md").read_text())),
+            (installs.SCRIPT, installs.script(installs.SCRIPT.read_text())),
             (registry.SERVER, registry.server()),
-            *((path, with_transcripts(path.read_text())) for path in TRANSCRIPTS),
+            *((path, with_transcripts(installs.with_installs(path.read_text()))) for path in TRANSCRIPTS),
         ]
     return _pages
 

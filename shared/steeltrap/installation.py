@@ -39,6 +39,14 @@ def line_of(packages: Sequence[str]) -> str:
     return shlex.join([*(_installer() or ("pip", "install")), *packages])
 
 
+def upgrade_advice() -> str:
+    """How to get a newer steeltrap, as the beginning of a sentence."""
+    source = _source()
+    if source is None:
+        return f"Run `{line_of(['--upgrade', 'steeltrap'])}`"
+    return f"Run `git pull` and `make install` in {source}" if source.is_dir() else "Install a newer wheel"
+
+
 def install_command(extra: str) -> list[str] | None:
     """The command that installs an extra into this environment, None where there is nothing to install with."""
     if "archive-v0" in Path(sys.executable).parts:  # made by `uvx`, which makes it anew for other packages

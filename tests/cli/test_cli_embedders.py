@@ -186,6 +186,20 @@ def test_what_adds_an_extra_depends_on_where_steeltrap_came_from(installed_from,
     assert installation.install_line(extra) == f"{shlex.quote(sys.executable)} -m pip install {wanted}"
 
 
+@pytest.mark.parametrize(
+    ("url", "advice"),
+    [
+        (None, "Run `PYTHON -m pip install --upgrade steeltrap`"),
+        ("file:///CLONE", "Run `git pull` and `make install` in /CLONE"),
+        ("file:///CLONE/steeltrap-1-py3-none-any.whl", "Install a newer wheel"),
+    ],
+)
+def test_what_brings_a_newer_one_depends_on_where_steeltrap_came_from(installed_from, tmp_path, url, advice):
+    installed_from(url and url.replace("/CLONE", tmp_path.as_posix()))
+    wanted = advice.replace("/CLONE", str(tmp_path)).replace("PYTHON", shlex.quote(sys.executable))
+    assert installation.upgrade_advice() == wanted
+
+
 def test_an_environment_without_pip_is_installed_into_by_uv_and_without_either_by_nothing(installed_from, monkeypatch):
     installed_from(None)
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)

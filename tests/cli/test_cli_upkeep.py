@@ -15,6 +15,7 @@ import apsw
 import pytest
 
 from embedding import HashedWords
+from steeltrap import installation
 from steeltrap.cli import upkeep
 from steeltrap.engine import saving
 from steeltrap.engine.saving import embed_memories
@@ -213,7 +214,7 @@ def test_a_file_of_a_newer_version_is_refused_with_a_sentence_and_left_as_it_is(
     result = run("doctor")
     assert result.exit_code == 1
     assert "was written by a newer steeltrap" in result.stdout
-    assert "fix: Run `pip install --upgrade steeltrap`" in result.stdout
+    assert f"fix: {installation.upgrade_advice()}, or restore a backup" in result.stdout
     assert path.read_bytes() == before
 
 

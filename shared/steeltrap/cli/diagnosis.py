@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from ..errors import SteeltrapError
+from ..installation import line_of, upgrade_advice
 from ..model import UserRef
 
 if TYPE_CHECKING:
@@ -70,12 +71,12 @@ def _sqlite() -> Iterator[Finding]:
     try:
         import apsw
     except ImportError:
-        yield Finding("sqlite", "broken", "apsw is not installed.", "Run `pip install steeltrap`.")
+        yield Finding("sqlite", "broken", "apsw is not installed.", f"Run `{line_of(['apsw'])}`.")
         return
     version = apsw.sqlite_lib_version()
     found = f"SQLite {version} by apsw {apsw.apsw_version()}, Python {sys.version.split()[0]}."
     if tuple(int(part) for part in version.split(".")[:2]) < _LOWEST_SQLITE:
-        yield Finding("sqlite", "broken", found, "Run `pip install --upgrade apsw`: it brings a current SQLite.")
+        yield Finding("sqlite", "broken", found, f"Run `{line_of(['--upgrade', 'apsw'])}`: it brings a current SQLite.")
     else:
         yield Finding("sqlite", "fine", found)
 
@@ -206,7 +207,7 @@ def _file(path: Path, embedder: "Embedder | None") -> Finding | None:
     file = inspect_file(path)
     if file.is_newer:
         found = f"{path} was written by a newer steeltrap (schema {file.schema}; this one reads up to {file.newest})."
-        mend = "Run `pip install --upgrade steeltrap`, or restore a backup from before the upgrade."
+        mend = f"{upgrade_advice()}, or restore a backup from before the upgrade."
         return Finding("file", "broken", found, mend)
     if file.faults:
         return _damaged(path, "; ".join(file.faults))

@@ -336,5 +336,5 @@ def _command() -> list[str]:
             return [uvx, "steeltrap"]
     command = shutil.which("steeltrap", path=str(here)) or shutil.which("steeltrap")
     if command is None:
-        raise Unavailable("The command `steeltrap` is not installed: run `pip install steeltrap` or `uv tool install`.")
+        raise Unavailable("The command `steeltrap` is not beside this Python: install steeltrap again.")
     return [os.path.abspath(command)]

@@ -72,8 +72,7 @@ def readable() -> Iterator[None]:
             raise TooManyFiles(part="embedder") from error
         # numpy, zipfile, json and the file system raise their own.
         raise Unavailable(
-            "The model static-256 can't be read: run `pip install --force-reinstall steeltrap`, or choose another "
-            "STEELTRAP_EMBEDDER.",
+            "The model static-256 can't be read: install steeltrap again, or choose another STEELTRAP_EMBEDDER.",
             part="embedder",
         ) from error
 

@@ -15,6 +15,7 @@ from .. import telemetry
 from ..engine.call import Rules
 from ..engine.quota import Quotas
 from ..errors import InvalidInput
+from ..installation import install_line
 from ..invoke import Door
 from ..model import UserRef
 from ..ports import Clock, Counters, Embedder, FileStore, Loads, Logs, MemoryStore, SharedFolder
@@ -147,10 +148,9 @@ def _opened_logs(settings: Settings) -> "BucketLogs | FolderLogs":
     needed = ["backports.zstd"] if sys.version_info < (3, 14) else []
     needed += {"file": [], "dynamodb": ["obstore", "boto3"]}.get(url.scheme, ["obstore"])
     if not all(map(_is_installed, needed)):
-        extras = "bucket,aws" if url.scheme == "dynamodb" else "bucket"
-        raise InvalidInput(
-            f'STEELTRAP_STORE={url.scheme}:// needs more packages: run `pip install "steeltrap[{extras}]"`.'
-        )
+        extras = ("bucket", "aws") if url.scheme == "dynamodb" else ("bucket",)
+        lines = " and ".join(f"`{install_line(extra)}`" for extra in extras)
+        raise InvalidInput(f"STEELTRAP_STORE={url.scheme}:// needs more packages: run {lines}.")
     match url.scheme:
         case "file":
             from ..stores.logs.folder import FolderLogs
