@@ -4,6 +4,7 @@ Sizes are those of the files in this environment, without compiled bytecode.
 """
 
 import re
+import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -108,7 +109,15 @@ def _required(name: str, extras: frozenset[str]) -> Iterator[tuple[str, frozense
     from packaging.requirements import Requirement
     from packaging.utils import canonicalize_name
 
-    for line in _distribution(name).requires or ():
+    if name == "steeltrap":  # as pyproject.toml has it now; this environment may be of an earlier one
+        project = tomllib.loads((PAGE.parents[1] / "pyproject.toml").read_text())["project"]
+        lines = [
+            *project["dependencies"],
+            *(line for each in extras for line in project["optional-dependencies"][each]),
+        ]
+    else:
+        lines = _distribution(name).requires or []
+    for line in lines:
         asked = Requirement(line)
         if asked.marker is None or any(asked.marker.evaluate({"extra": extra}) for extra in ("", *extras)):
             yield canonicalize_name(asked.name), frozenset(asked.extras)

@@ -20,7 +20,7 @@ TOLD = [
     *sorted(ROOT.glob("deploy/*")),
     *(path for path in sorted((ROOT / "shared/steeltrap").rglob("*.py")) if path.name != "installation.py"),
 ]
-"""What readers and users are told. `installation.py` names an index only where steeltrap came from one."""
+"""The texts that readers and users see. `installation.py` names an index only where steeltrap came from one."""
 
 
 @pytest.mark.parametrize("page", installs.PAGES, ids=lambda page: page.name)
