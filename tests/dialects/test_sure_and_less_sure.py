@@ -100,6 +100,16 @@ def test_recall_shows_up_to_six_less_sure_memories_and_a_program_gets_three(ana:
     assert sum(hit.get("less_sure", False) for hit in hits) == 3
 
 
+def test_a_question_for_several_things_gets_less_sure_ones_behind_a_fairly_sure_one(ana: Ask) -> None:
+    rent, power = "Rent is due on the 8th.", "The electricity is paid on the 15th."
+    saved(ana, *FACTS, rent, power)
+    one, several = (ana("agent.recall", query=query) for query in ("Which bill is due?", "Which bills are due?"))
+    assert rent in one
+    assert LESS_SURE not in one
+    assert rent in several.partition(LESS_SURE)[0]
+    assert power in several.partition(LESS_SURE)[2]
+
+
 def test_a_clear_answer_comes_alone(ana: Ask) -> None:
     saved(ana, *FACTS)
     answer = ana("agent.recall", query="When does my passport expire?")

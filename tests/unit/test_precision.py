@@ -2,7 +2,7 @@
 
 import pytest
 
-from steeltrap.ranking.choosing import FLOOR, UNKNOWN_NAME, floor, names
+from steeltrap.ranking.choosing import FLOOR, UNKNOWN_NAME, asks_for_several, floor, names
 
 
 @pytest.mark.parametrize(
@@ -30,3 +30,24 @@ def test_a_name_that_no_memory_has_asks_for_a_better_match() -> None:
     assert floor("Where does Ana live?", {"ana": 1, "live": 2}) == FLOOR
     assert floor("where does ana live?", {"ana": 0, "live": 2}) == FLOOR
     assert floor("Where does Ana live?", {}) == FLOOR
+
+
+@pytest.mark.parametrize(
+    ("query", "is_several"),
+    [
+        ("What are my dietary restrictions?", True),
+        ("Which guests are coming on Friday?", True),
+        ("What documents do I need?", True),
+        ("Tell me about the move", True),
+        ("When is the wedding, and where?", True),
+        ("Welche Aufgaben stehen noch an?", True),
+        ("¿Qué alimentos no puedo comer?", True),
+        ("Which bus goes to the airport?", False),
+        ("Where are you?", False),
+        ("What happens on Friday?", False),
+        ("Who has the key?", False),
+        ("Welche Farbe hat das Auto?", False),
+    ],
+)
+def test_a_question_for_several_things_is_told_by_its_words(query: str, is_several: bool) -> None:
+    assert asks_for_several(query) is is_several

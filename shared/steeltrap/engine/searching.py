@@ -201,9 +201,7 @@ def _answer(call: Call, request: Search, plan: _Plan, ranking: _Ranking, rerank:
         if rerank:
             ranked = sorted(rerank(ranked), key=lambda f: (-f.score, -f.created, f.id))
         chosen = _cut(call, request, ranked)
-        less_sure = (
-            _less_sure(scored, passed, relevant, request.most_less_sure) if request.precision == "likely" else []
-        )
+        less_sure = _less_sure(request, scored, passed, relevant) if request.precision == "likely" else []
     found = _hydrate(call, request.filter, chosen)
     if request.mentions:
         found = _mentioned(found, request, {scored.candidates.ids[place] for place in relevant})
@@ -488,16 +486,17 @@ def _relevant(
     return near_the_best
 
 
-def _less_sure(scored: "Scored", passed: "Column", sure: "Column", most: int) -> "list[Fused]":
-    """The next best of what passed, where the best is not sure to be about the query."""
+def _less_sure(request: Search, scored: "Scored", passed: "Column", sure: "Column") -> "list[Fused]":
+    """The next best of what passed, where the best is not sure to be all that the query asks for."""
     if scored.confidence is None or not len(passed):
         return []
-    if scored.confidence[passed].max() >= choosing.SURE or scored.legs[passed].max() < choosing.PERHAPS:
+    enough = choosing.SURE_OF_SEVERAL if choosing.asks_for_several(request.query) else choosing.SURE
+    if scored.confidence[passed].max() >= enough or scored.legs[passed].max() < choosing.PERHAPS:
         return []
     is_sure = set(sure.tolist())
     near = passed[scored.score[passed] >= choosing.NEXT_BEST * scored.score[passed].max()]
     others = near[[place not in is_sure for place in near.tolist()]]
-    return list(islice(scored.best_first(others), most))
+    return list(islice(scored.best_first(others), request.most_less_sure))
 
 
 def _mentioned(found: list[Hit], request: Search, relevant: Collection[str]) -> list[Hit]:

@@ -23,6 +23,8 @@ AS_SURE: Final = 0.6
 """The share of the best memory's confidence that another has to reach to be returned beside it."""
 SURE: Final = 0.3
 """Below this confidence of the best, the next memories may be what is meant as well."""
+SURE_OF_SEVERAL: Final = 0.6
+"""The same where a query asks for several things: the best of them is not all of them."""
 PERHAPS: Final = 0.06
 """Below this score in both legs together, the best memory is not even shown as less sure."""
 NEXT_BEST: Final = 0.1
@@ -199,6 +201,23 @@ def _asks_before(sentence: str) -> bool:
     """ "where did Ana live before Porto?", but not "what must I check before I deploy?" """
     last = max((found.start() for found in re.finditer(_BEFORE, sentence)), default=0)
     return last > 0 and re.search(_HAPPENED, sentence[:last]) is not None
+
+
+_SEVERAL: Final = re.compile(
+    r"\b(?:what|which|who|where) (?:are|were) (?!you\b|we\b|i\b|they\b)"
+    r"|\bwhich (?:other |different )?(?!(?:has|is|was|does|this|bus|gas|class|process|address|boss|business)\b)\w+s\b"
+    r"|\bwhat (?:other |different |kinds of |sorts of )?\w+s (?:do|did|are|were|have|can|should|must|may|will|would)\b"
+    r"|\bwhat (?:do|did) (?:we|you|i) (?:all )?(?:know|remember|have) (?:about|on|of)\b"
+    r"|\b(?:summari[sz]e|everything about|tell me about|all of (?:my|the|our))\b|^\W*(?:please |can you )?list\b"
+    r"|\band (?:what|when|where|who|whom|why|how|which|to whom)\b"
+    r"|\b(?:wer|was|welche) alles\b|\bwelche \w+e[nr]\b|\bund (?:was|wann|wie|wo|wer|warum)\b"
+    r"|\b(?:quiénes|cuáles)\b|\bqué \w+s\b|\by (?:qué|cuándo|cuánto|cómo|quién|dónde)\b"
+)
+
+
+def asks_for_several(query: str) -> bool:
+    """Whether a query asks for a list, all about something, or two things at once; English, German and Spanish."""
+    return _SEVERAL.search(query.lower()) is not None
 
 
 _LATEST: Final = re.compile(
