@@ -57,7 +57,9 @@ def test_without_a_utf8_locale_and_colours_texts_are_printed_as_they_are(data):
 @pytest.mark.parametrize(
     ("typed", "said"),
     [
-        (("recall", "x", "--limit", "many"), "`--limit` must be a whole number; got 'many'."),
+        (("recall", "x", "--limit", "many"), "`--limit` must be a whole number from 1 to 1000; got 'many'."),
+        (("list", "--limit", "0"), "`--limit` must be a whole number from 1 to 1000; got '0'."),
+        (("list", "--offset", "-1"), "`--offset` must be a whole number of at least 0; got '-1'."),
         (("serve", "--port", "70000"), "`--port` must be a whole number from 0 to 65535; got '70000'."),
         (("serve", "--workers", "1.5"), "`--workers` must be a whole number from 1 to 64; got '1.5'."),
         (

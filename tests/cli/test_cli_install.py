@@ -361,6 +361,50 @@ def test_a_read_only_file_is_left_alone(run, home):
     assert contents(home) == before
 
 
+@pytest.mark.parametrize(
+    "form",
+    [
+        lambda text: text.replace("    ", "\t"),
+        lambda text: "\ufeff" + text,
+        lambda text: text.replace("\n", "\r\n"),
+        lambda text: "\ufeff" + text.replace("    ", "\t").replace("\n", "\r\n"),
+    ],
+    ids=["tabs", "byte order mark", "carriage returns", "all of them"],
+)
+def test_a_file_keeps_its_form_and_undo_brings_back_every_byte(run, home, form):
+    file = home / ".claude.json"
+    before = form(FILLED["json"]).encode()
+    file.write_bytes(before)
+    assert run("install", "claude-code", "--yes", "--no-hooks").exit_code == 0
+    now = file.read_bytes()
+    assert b'"steeltrap"' in now
+    assert now.startswith(b"\xef\xbb\xbf") == before.startswith(b"\xef\xbb\xbf")
+    assert now.count(b"\n") == now.count(b"\r\n") or b"\r" not in before
+    assert (b"\n\t" in now) == (b"\t" in before)
+    assert run("install", "claude-code", "--undo", "--yes").exit_code == 0
+    assert file.read_bytes() == before
+
+
+def test_a_file_of_five_megabytes_is_changed_and_shown_short(run, home):
+    file = home / ".claude.json"
+    history = [{"display": f"prompt {number} of a long history", "pastedContents": {}} for number in range(80_000)]
+    file.write_text(json.dumps({"projects": {"/a": {"history": history}}}))
+    assert file.stat().st_size > 5_000_000
+    installed = run("install", "claude-code", "--yes", "--no-hooks")
+    assert installed.exit_code == 0
+    assert len(installed.stdout) < 20_000
+    assert read(file)["projects"] == {"/a": {"history": history}}
+
+
+def test_a_file_that_its_client_writes_before_the_answer_is_left_as_the_client_wrote_it(run, home, monkeypatch):
+    file = home / ".claude.json"
+    file.write_text('{"theme": "dark"}')
+    monkeypatch.setattr(installing, "confirm", lambda *asked, **told: file.write_text('{"theme": "light"}'))
+    refused = run("install", "claude-code")
+    assert (refused.exit_code, "was changed in the meantime; run the command again" in refused.stderr) == (4, True)
+    assert contents(home) == {".claude.json": b'{"theme": "light"}'}
+
+
 def test_settings_of_ones_own_in_codex_are_not_lost_to_a_new_command(run, home, monkeypatch):
     run("install", "codex", "--yes")
     file = home / ".codex/config.toml"

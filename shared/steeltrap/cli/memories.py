@@ -9,6 +9,9 @@ from .changing import existing
 from .showing import Reader, indented, say_about, say_short, say_whole
 from .terminal import CliSession, complain, on_memory, read_stdin, say, write_json
 
+Limit = Annotated[int, typer.Option("--limit", metavar="N", min=1, max=1000, help="Maximum number of memories.")]
+Offset = Annotated[int, typer.Option("--offset", metavar="N", min=0, help="Number of memories to skip.")]
+
 
 @on_memory("data", "user", "agent", "conversation")
 def remember(
@@ -40,7 +43,7 @@ def recall(
     memory: CliSession,
     query: Annotated[str, typer.Argument(metavar="QUERY", help="What to look for, in plain language.")],
     why: Annotated[bool, typer.Option("--why", help="Explain why each memory was found.")] = False,
-    limit: Annotated[int, typer.Option("--limit", metavar="N", help="Maximum number of memories.")] = 5,
+    limit: Limit = 5,
     tag: Annotated[
         list[str] | None, typer.Option("--tag", help="Only memories with this tag; can be repeated.")
     ] = None,
@@ -142,9 +145,6 @@ _COUNTED: Final = {
     "record_bytes": "bytes that count towards a quota",
 }
 """The words for what each number of core.stats counts."""
-
-Limit = Annotated[int, typer.Option("--limit", metavar="N", help="Maximum number of memories, at most 1000.")]
-Offset = Annotated[int, typer.Option("--offset", metavar="N", help="Number of memories to skip.")]
 
 
 @on_memory("data", "user", "agent", "timezone")
