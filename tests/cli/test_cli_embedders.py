@@ -113,6 +113,7 @@ def test_a_folder_is_opened_with_the_model_that_made_its_vectors_where_nobody_ch
     assert run("remember", "The cello is not.").exit_code == 0
     assert "violin" in run("recall", "violin").stdout
     assert run("recall", "violin").stderr == ""
+    assert {path.suffix for path in data.glob("users/*/*")} == {".db"}  # looking at it leaves no log behind
 
 
 def test_without_that_model_everything_is_remembered_and_found_by_words_until_it_is_embedded(run, data, models):

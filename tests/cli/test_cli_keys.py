@@ -187,7 +187,7 @@ def test_a_server_admits_a_key_that_is_made_while_it_runs_until_it_is_revoked(ru
 
     with subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True) as server:
         try:
-            said = next(server.stderr)
+            said = next(line for line in server.stderr if "listens on" in line)
             url = said.split(" on ")[1].split(" ")[0].replace("0.0.0.0", "127.0.0.1")
             for line in server.stderr:
                 if line.startswith("Ctrl-C"):

@@ -45,7 +45,7 @@ def test_a_format_decides_where_a_text_could_be_any(run, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("name", "data", "sentence"),
+    ("name", "content", "sentence"),
     [
         ("empty.json", b"", "empty.json is empty."),
         ("a.json", b'{"a": 1}', "a.json is of no known format. import takes a ChatGPT export, a Claude.ai export"),
@@ -57,8 +57,8 @@ def test_a_format_decides_where_a_text_could_be_any(run, tmp_path):
         ("a.txt", "\ufeffodd".encode("utf-16-le") + b"\x00", "is not valid UTF-16 behind that. Save it as UTF-8."),
     ],
 )
-def test_a_wrong_file_is_refused_in_a_sentence(run, tmp_path, name, data, sentence):
-    (tmp_path / name).write_bytes(data)
+def test_a_wrong_file_is_refused_in_a_sentence(run, tmp_path, name, content, sentence):
+    (tmp_path / name).write_bytes(content)
     assert sentence in refused(run, tmp_path / name)
 
 

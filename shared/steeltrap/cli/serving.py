@@ -51,14 +51,10 @@ def serve(
     gateway sets, as --user-header does. `oidc` requires tokens from STEELTRAP_OIDC_ISSUER; `keys` requires keys made
     with `steeltrap keys add`.
     """
+    from ..servers.process import server
     from ..settings import read_settings
 
     settings = read_settings(data=data and data.expanduser(), user=user, agent=agent)
-    if settings.log_format == "text":
-        # What the server needs takes a second or more to load, and others may share the machine.
-        say(f"steeltrap is starting, with the memories in {settings.place} ...", error=True)
-    from ..servers.process import server
-
     headers = {"user_header": user_header, "agent_header": agent_header, "conversation_header": conversation_header}
     server.run(server.Plan(settings, auth, headers, host, toolset, workers), port, show=_show)
 

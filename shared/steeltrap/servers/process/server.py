@@ -55,7 +55,7 @@ class Plan:
 def run(plan: Plan, port: int, *, show: Callable[[Sequence[str]], None]) -> None:
     """Serve until Ctrl-C, SIGTERM or SIGHUP. Raises InvalidInput, and Unavailable when the address can't be had.
 
-    `show` shows people some lines once the server serves; the first one has its address.
+    `show` shows people a line when it starts, and some once it serves; the first of those has its address.
     """
     known_by = authentication(plan.settings, plan.auth, plan.headers)
     refuse_open_door(plan.host, known_by)
@@ -65,6 +65,9 @@ def run(plan: Plan, port: int, *, show: Callable[[Sequence[str]], None]) -> None
         address, bound_port = listener.getsockname()[:2]
         running = server_file.of_this_process(address, bound_port, plan.settings.user)
         plan = replace(plan, hooks=running)
+        if plan.settings.log_format == "text":
+            # Loading takes a second or more, and longer where others share the machine.
+            show([f"steeltrap is starting, with the memories in {plan.settings.place} ..."])
         announce = partial(_announce, listener, plan, known_by, show)
         if plan.workers == 1:
             _serve(plan, known_by, listener, announce)

@@ -282,13 +282,12 @@ def inspect(path: Path, *, has_meta: bool = True) -> Inspection:
 def recorded_embedder(path: Path) -> str | None:
     """The name of the embedder that made a file's vectors; None for a file that doesn't say, or can't be read."""
     try:
-        with _connecting:
-            connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
+        connection, _ = connect(path)  # one that can't write would leave its log behind
         try:
             found = connection.execute("SELECT value FROM meta WHERE key = 'embedder'").fetchone()
         finally:
             connection.close()
-    except apsw.Error:
+    except (apsw.Error, OSError):
         return None
     return found and str(found[0])
 
