@@ -53,21 +53,26 @@ def test_a_memory_without_a_known_word_is_found_by_its_words(ask: Callable[..., 
     assert body(ask("search", query="🫖"))["outcome"]["kind"] != "degraded"
 
 
-def test_memories_of_the_embedder_before_are_refused_until_they_are_embedded_again(tmp_path: Path) -> None:
+def test_memories_of_the_embedder_before_are_found_by_words_or_refused_until_they_are_embedded_again(
+    tmp_path: Path,
+) -> None:
     before = HashedWords(dimension=256)
     before.name = "wordllama/l2_supercat_256"
     door = open_door(Settings(data=tmp_path), embedder=before)
     body(door.invoke("core.save", {"content": "Ana lives in Lisbon."}, ANA))
     door.store.close()
 
-    def search() -> Result:
-        door: Door = open_door(Settings(data=tmp_path))
+    def search(**chosen: Any) -> Result:
+        door: Door = open_door(Settings(data=tmp_path, **chosen))
         try:
             return door.invoke("core.search", {"query": "Where does Ana live?"}, ANA)
         finally:
             door.store.close()
 
-    error = search().error
+    found = body(search())
+    assert found["results"][0]["content"] == "Ana lives in Lisbon."
+    assert "embedded by wordllama/l2_supercat_256, which is not at hand" in found["outcome"]["message"]
+    error = search(embedder="static-256").error
     assert error is not None
     assert error.message == (
         "These memories were embedded by wordllama/l2_supercat_256 (256 dimensions), and this is "
@@ -75,7 +80,9 @@ def test_memories_of_the_embedder_before_are_refused_until_they_are_embedded_aga
         "you changed it."
     )
     assert CliRunner().invoke(app, ["reembed", "--data", str(tmp_path)]).exit_code == 0
-    assert body(search())["results"][0]["content"] == "Ana lives in Lisbon."
+    found = body(search())
+    assert found["results"][0]["content"] == "Ana lives in Lisbon."
+    assert found["outcome"]["kind"] != "degraded"
 
 
 ABOUT_ANA = (
