@@ -5,6 +5,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import pytest
 
@@ -25,7 +26,7 @@ def now() -> datetime:
 
 
 def faults_of(logs: Any, **ahead: float) -> list[Fault]:
-    return [fault for place in logs.places() for fault in probe(place, lambda: now() + timedelta(**ahead))]
+    return [fault for place in logs.places(ANA) for fault in probe(place, lambda: now() + timedelta(**ahead))]
 
 
 def found(logs: Any, **ahead: float) -> list[str]:
@@ -79,7 +80,7 @@ def test_a_sound_place_has_no_fault_and_nothing_is_left_there(
             assert isinstance(logs, BucketLogs)
             assert list(logs.objects.names("")) == []
         if isinstance(logs, DynamoLogs):
-            assert list(logs._table.query(logs._partition("check"), 0)) == []
+            assert list(logs._table.query(logs._partition(ANA.key), -(2**64))) == []
 
 
 def test_a_look_whether_a_bucket_can_be_written_leaves_nothing_but_its_id(bucket: tuple[BucketLogs, Proxy]) -> None:
@@ -167,6 +168,25 @@ def test_a_clock_that_is_a_minute_off_is_told(
         assert not any(fault.broken for fault in faults)
 
 
+def test_credentials_that_reach_one_user_only_are_enough(
+    bucket: tuple[BucketLogs, Proxy], table: tuple[DynamoLogs, Proxy]
+) -> None:
+    logs, proxy = bucket
+
+    def own(asked: Asked, send: Send) -> Answered:
+        if f"/u/{ANA.key}/" in unquote(asked.path):
+            return send(asked)
+        return Answered(403, b"<Error><Code>AccessDenied</Code></Error>")
+
+    proxy.rule = own
+    assert faults_of(logs) == []
+    logs, proxy = table
+    for n in range(1, 4):
+        logs.of(ANA).create(n, b"x")
+    assert faults_of(logs) == []
+    assert len(logs.of(ANA).read_on(1)) == 3
+
+
 def test_another_region_is_told(bucket: tuple[BucketLogs, Proxy]) -> None:
     logs, proxy = bucket
     proxy.rule = saying(301, b"<Error><Code>PermanentRedirect</Code></Error>")
@@ -231,5 +251,5 @@ def test_a_probe_is_no_entry(bucket: tuple[BucketLogs, Proxy]) -> None:
     faults_of(logs)
     assert logs.of(ANA).read_on(1) == []
     assert list(logs.users()) == []
-    [[left]] = list(Objects(logs.objects.url).names("check"))
+    [[left]] = list(Objects(logs.objects.url).names(f"u/{ANA.key}/check"))
     assert len(left) == 16

@@ -136,7 +136,7 @@ def probe_logs(settings: Settings, clock: Clock | None = None) -> "tuple[list[Fa
 
     clock = clock or SystemClock()
     with closing(_opened_logs(settings)) as logs:
-        places = logs.places()
+        places = logs.places(UserRef(settings.user))
         faults = [fault for place in places for fault in probe(place, clock.now)]
         if not any(fault.broken for fault in faults):
             logs.id()

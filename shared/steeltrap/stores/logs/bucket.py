@@ -24,10 +24,11 @@ from .names import (
     entry_name,
     listed_among,
     listing_of,
+    probes_of,
     user_from_json,
     user_to_json,
 )
-from .probing import PROBES, Place
+from .probing import Place
 
 _WAVES: Final = (1, 1, 8)
 """How many entries are asked for side by side, before it is `AT_ONCE`: mostly none is new, else mostly one."""
@@ -71,9 +72,9 @@ class BucketLogs:
         # Whoever may not write is refused before it is looked whether the object is there; so nothing is left behind.
         self.objects.create(LOG_ID, token_bytes(16))
 
-    def places(self) -> list[Place]:
-        """The places that `probing.probe` tries."""
-        return [_BucketPlace(self.objects)]
+    def places(self, user: UserRef) -> list[Place]:
+        """The places that `probing.probe` tries, as a user's log is in them."""
+        return [_BucketPlace(self.objects, probes_of(user))]
 
     def close(self) -> None:
         self.objects.close()
@@ -139,26 +140,27 @@ def read_in_waves(read: Callable[[Sequence[int]], list[bytes | None]], n: int) -
 class _BucketPlace:
     """A bucket as something to be tried."""
 
-    def __init__(self, objects: Objects) -> None:
+    def __init__(self, objects: Objects, folder: str) -> None:
         self._objects = objects
+        self._folder = folder
         self.unseen = _UNSEEN.get(objects.scheme, "")
 
     def create(self, name: str, content: bytes) -> bool:
-        return self._objects.create(f"{PROBES}/{name}", content)
+        return self._objects.create(f"{self._folder}/{name}", content)
 
     def read(self, name: str) -> bytes | None:
-        return self._objects.get(f"{PROBES}/{name}")
+        return self._objects.get(f"{self._folder}/{name}")
 
     def overwrite(self, name: str, content: bytes) -> bool:
-        version = self._objects.put(f"{PROBES}/{name}", content)
+        version = self._objects.put(f"{self._folder}/{name}", content)
         # Google tells a generation of every object, kept or not; "null" is a version of S3's that replaces the last.
         return self._objects.scheme != "gs" and version not in (None, "", "null")
 
     def written(self) -> Mapping[str, datetime]:
-        return self._objects.written(PROBES)
+        return self._objects.written(self._folder)
 
     def delete(self, name: str) -> None:
-        self._objects.delete(f"{PROBES}/{name}")
+        self._objects.delete(f"{self._folder}/{name}")
 
 
 _UNSEEN: Final = {

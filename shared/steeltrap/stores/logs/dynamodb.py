@@ -13,6 +13,7 @@ import random
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from itertools import takewhile
 from secrets import token_hex
 from threading import Lock
 from typing import Any, Final
@@ -26,7 +27,7 @@ from ...model import UserRef
 from ..objects import AT_ONCE, Objects
 from .bucket import BucketLog, BucketLogs
 from .names import bodies_of, entry_name
-from .probing import PROBES, Place
+from .probing import Place
 
 _log = logging.getLogger("steeltrap")
 
@@ -81,14 +82,14 @@ class DynamoLogs(BucketLogs):
 
     def check(self) -> None:
         super().check()
-        self._table.put({"u": {"S": self._partition(PROBES)}, "n": {"N": "0"}})
+        self._table.put({"u": {"S": self._partition("check")}, "n": {"N": "0"}})
 
     def count_call(self, user: UserRef, minute: int) -> int:
         """Count a call of a user in a minute, or a later one; the number of calls including it. Raises Unavailable."""
         return self._table.count({"u": {"S": self._partition(user.key)}, "n": {"N": "0"}}, minute)
 
-    def places(self) -> list[Place]:
-        return [*super().places(), _TablePlace(self._table, self._partition(PROBES))]
+    def places(self, user: UserRef) -> list[Place]:
+        return [*super().places(user), _TablePlace(self._table, self._partition(user.key))]
 
     def close(self) -> None:
         super().close()
@@ -316,13 +317,18 @@ class _TablePlace:
         return False
 
     def written(self) -> Mapping[str, None]:
-        return {f"{int(item['n']['N']):016x}": None for item in self._table.query(self._partition, 0)}
+        numbers = (int(item["n"]["N"]) for item in self._table.query(self._partition, _FIRST_PROBE))
+        return {f"{-n:016x}": None for n in takewhile(lambda n: n < 0, numbers)}
 
     def delete(self, name: str) -> None:
         self._table.delete(self._key(name))
 
     def _key(self, name: str) -> _Item:
-        return {"u": {"S": self._partition}, "n": {"N": str(int(name, 16))}}
+        return {"u": {"S": self._partition}, "n": {"N": str(-int(name, 16))}}
+
+
+_FIRST_PROBE: Final = -(16**16)
+"""Numbers of probes are below those of entries."""
 
 
 class _Refused(Exception):

@@ -30,7 +30,7 @@ from .names import (
     user_from_json,
     user_to_json,
 )
-from .probing import PROBES, Place
+from .probing import Place
 
 
 class FolderLogs:
@@ -65,9 +65,9 @@ class FolderLogs:
             files.write(probe, b"")
             probe.unlink()
 
-    def places(self) -> list[Place]:
-        """The places that `probing.probe` tries."""
-        return [_FolderPlace(self._folder / PROBES)]
+    def places(self, user: UserRef) -> list[Place]:
+        """The places that `probing.probe` tries. A folder is the same for all users."""
+        return [_FolderPlace(self._folder / "check")]
 
     def close(self) -> None:
         """Nothing is kept open."""

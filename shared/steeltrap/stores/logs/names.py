@@ -32,6 +32,11 @@ def bodies_of(user: UserRef) -> str:
     return f"u/{user.key}/o"
 
 
+def probes_of(user: UserRef) -> str:
+    """Where a place is tried: where even those may write whose credentials reach this user only."""
+    return f"u/{user.key}/check"
+
+
 def listing_of(user: UserRef) -> str:
     """The name of what makes a user one of those that are listed."""
     return f"{USERS}/{user.key}"

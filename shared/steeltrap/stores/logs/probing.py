@@ -8,8 +8,6 @@ from typing import Final, Protocol
 from ...errors import Unavailable
 from ...model.frozen import frozen
 
-PROBES: Final = "check"
-"""The folder, or the partition, of what is written to try a place. It goes again where that may be deleted."""
 _FAR_APART: Final = timedelta(minutes=1)
 
 
@@ -44,7 +42,7 @@ class Place(Protocol):
 
 
 def probe(place: Place, now: Callable[[], datetime]) -> list[Fault]:
-    """All that is wrong with a place."""
+    """All that is wrong with a place. What is written to try it goes again, where it may be deleted."""
     probing = _Probing(place, now)
     for step in (probing.create, probing.read, probing.overwrite, probing.list, probing.delete):
         try:
