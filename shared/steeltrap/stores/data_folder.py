@@ -15,6 +15,18 @@ _NO_WAITING: Final = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)
 """Opening a pipe would wait for its other end."""
 
 
+def require_process(opened_in: int) -> None:
+    """Raise Unavailable in a process that was forked from the one in which something was opened: there are none of its
+    threads, locks stay held, and SQLite loses its own."""
+    if os.getpid() != opened_in:
+        raise Unavailable(
+            "This process was forked from one that had the memories open, and can't use what that one opened: start "
+            "processes by spawn, or open the memories after the fork.",
+            retryable=False,
+            part="store",
+        )
+
+
 class NotRegular(Exception):
     """In place of a file there is a link, a pipe, a device or a folder, or there is a link in its path."""
 

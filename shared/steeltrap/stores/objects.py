@@ -4,11 +4,13 @@ Here: requests, how long they may take, and the one map of foreign errors. Not h
 """
 
 import logging
+import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import datetime, timedelta
+from functools import cache
 from math import inf
 from threading import Lock
 from typing import Any, Final, Literal, TypeVar
@@ -25,6 +27,7 @@ from obstore.store import from_url
 
 from ..errors import TooLarge, Unavailable
 from .cloud_options import options_for
+from .data_folder import require_process
 
 T = TypeVar("T")
 Right = Literal["read", "write", "list", "delete"]
@@ -127,6 +130,7 @@ class Objects:
             self._stores.clear()
 
     def _store(self, size: int) -> Any:
+        require_process(_process_with_threads())
         seconds = next(seconds for most, seconds in _PATIENCE if size <= most)
         with self._lock:
             if seconds not in self._stores:
@@ -159,6 +163,12 @@ class Objects:
             yield
         except (BaseError, FileNotFoundError) as error:
             raise translate(error, self.scheme, right) from None
+
+
+@cache
+def _process_with_threads() -> int:
+    """The process that has obstore's threads: the first to open a bucket. All buckets of a process share them."""
+    return os.getpid()
 
 
 # Foreign errors

@@ -14,7 +14,7 @@ from typing import Final
 from ...errors import SteeltrapError, Unavailable
 from ...model import UserRef
 from ...ports import Clock, Deadline, Embedder
-from ..data_folder import DataFolder, hold
+from ..data_folder import DataFolder, hold, require_process
 from .connection import select, translated
 from .counters import SqliteCounters
 from .file import DESCRIPTORS, UserFile
@@ -77,6 +77,7 @@ class SqliteStore:
         self._lock = threading.Lock()
         self._closing = threading.Event()
         self._flusher: threading.Thread | None = None
+        self._process = os.getpid()
 
     def space(self, user: UserRef, deadline: Deadline) -> SqliteSpace:
         # The space asks for the file at each use, so that one put away in between is opened again.
@@ -212,6 +213,7 @@ class SqliteStore:
             self._held = hold(self.folder)
 
     def _file(self, user: UserRef) -> UserFile:
+        require_process(self._process)
         with self._lock:
             self._hold()
             file = self._open.get(user)
