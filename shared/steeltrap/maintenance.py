@@ -18,7 +18,7 @@ from .engine.upkeep import Difference, Kind, Reindexed
 from .errors import SteeltrapError
 from .model import Caller, Memory, UserRef, to_micros
 from .model.frozen import frozen
-from .ports import Clock, Entry, FileStore, IndexUpkeep, MemoryStore, Truth
+from .ports import Clock, Entry, FileStore, IndexUpkeep, MemoryStore, Migrates, Truth
 
 USER_SECONDS: Final = 600.0
 """Default time limit for the sweep of one user, or for embedding one block of memories."""
@@ -53,7 +53,7 @@ class Run:
     memories: int = 0
     """Memories that were purged, embedded, or analysed again."""
     already: int = 0
-    """Users whose vectors were made by this embedder before."""
+    """Users whose vectors were made by this embedder, or who had the tables of this release, before."""
     left: int = 0
     """Users that were not reached in time."""
     failed: int = 0
@@ -104,6 +104,20 @@ class Run:
             try:
                 self.memories += upkeep.reanalyse(self._call(user, seconds), may_go_on)
                 self.users += 1
+            except SteeltrapError as error:
+                self._fail(user, error)
+
+    def migrate(self, users: Sequence[UserRef]) -> None:
+        """Bring these users' memories to the tables of this release, where a store doesn't do so by itself."""
+        if not isinstance(self.store, Migrates):
+            self.already += len(users)
+            return
+        for user in users:
+            try:
+                if self.store.migrate(user, self._call(user).deadline):
+                    self.users += 1
+                else:
+                    self.already += 1
             except SteeltrapError as error:
                 self._fail(user, error)
 

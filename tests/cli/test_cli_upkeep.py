@@ -371,3 +371,23 @@ def test_sweep_makes_episodes_of_conversations_that_are_over(run, ask, monkeypat
     monkeypatch.setattr("steeltrap.runtime.local.SystemClock.now", lambda self: later)
     assert run("sweep").exit_code == 0
     assert [memory["content"] for memory in ask("core.list")["memories"]] == ["User: The heron fishes."]
+
+
+def test_migrate_brings_the_memories_of_a_log_to_this_release_and_says_what_it_did(run, tmp_path, monkeypatch):
+    from steeltrap.stores.sqlite import schema
+
+    run("remember", "Ana likes tea")
+    assert run("admin", "migrate").stdout == (
+        "The memories of 0 users were migrated. Those of 1 users are up to date.\n"
+    )
+    monkeypatch.setenv("STEELTRAP_STORE", (tmp_path / "log").as_uri())
+    run("remember", "Ana likes coffee")
+    assert json.loads(run("admin", "migrate", "--json").stdout) == {"users": 0, "already": 1, "failed": 0}
+    later = (*schema.MIGRATIONS, "ALTER TABLE usage ADD COLUMN kind INTEGER NOT NULL DEFAULT 7;")
+    monkeypatch.setattr(schema, "MIGRATIONS", later)
+    monkeypatch.setattr(schema, "WORKS_SINCE", len(later))
+    refused = run("recall", "coffee")
+    assert refused.exit_code != 0
+    assert "run `steeltrap admin migrate`" in refused.stderr
+    assert json.loads(run("admin", "migrate", "--json").stdout) == {"users": 1, "already": 0, "failed": 0}
+    assert "Ana likes coffee" in run("recall", "coffee").stdout

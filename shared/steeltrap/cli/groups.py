@@ -67,6 +67,7 @@ OPERATORS: Final[Groups] = {
         "users": Row("upkeep", "List the users who have data, by id."),
         "forget-user": Row("upkeep", "Erase all data of a user permanently."),
         "sweep": Row("upkeep", "Purge expired and old deleted memories, and close idle conversations."),
+        "migrate": Row("upkeep", "Bring memories in a bucket, a table or a shared folder to this release."),
     },
     "Tables and search index of the cloud": {
         "setup": Row("upkeep", "Create the tables and the first search index if missing."),

@@ -1,6 +1,6 @@
 """Commands for who looks after a data folder, and after the tables and the search index of STEELTRAP_STORE=aws.
 
-reembed, sweep, users, forget-user, doctor; backup and restore; setup, index, reindex, verify.
+reembed, sweep, migrate, users, forget-user, doctor; backup and restore; setup, index, reindex, verify.
 """
 
 import os
@@ -119,6 +119,22 @@ def sweep(memory: CliSession, as_json: terminal.Json = False) -> None:
         _sweep_index(memory, done)
         said = f" {done['tombstones']:,} tombstones were removed from the search index."
     _finish(done, as_json, f"{done['memories']:,} memories of {done['users']:,} users were purged.{said}")
+
+
+@on_memory("data")
+def migrate(memory: CliSession, as_json: terminal.Json = False) -> None:
+    """Bring memories in a bucket, a table or a shared folder to this release.
+
+    The last step of an upgrade: run it when every machine has the new release. From then on, an earlier release asks to
+    be upgraded. Files of a data folder need no command; they are migrated when they are opened.
+    """
+    run = _run(memory)
+    run.migrate(run.everyone())
+    done = {"users": run.users, "already": run.already, "failed": run.failed}
+    said = f"The memories of {run.users:,} users were migrated."
+    if run.already:
+        said += f" Those of {run.already:,} users are up to date."
+    _finish(done, as_json, said)
 
 
 @on_memory("data")

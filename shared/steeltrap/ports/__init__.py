@@ -9,7 +9,19 @@ from .changes import Change, Close, Create, Entry, Guard, Replace
 from .embedder import Calibrating, Embedder, KnowsWords, Levels, Revised, Scale, SharedLevels
 from .index import Document, Index, Indexed, IndexedCandidate, IndexedNeighbour, IndexedSurroundings, Tombstone
 from .logs import BaseName, Log, Logs
-from .services import Amount, Background, Caches, Clock, Counters, Deadline, ExportFiles, FileStore, Loads, SharedFolder
+from .services import (
+    Amount,
+    Background,
+    Caches,
+    Clock,
+    Counters,
+    Deadline,
+    ExportFiles,
+    FileStore,
+    Loads,
+    Migrates,
+    SharedFolder,
+)
 from .space import (
     Gone,
     IdStarts,
@@ -65,6 +77,7 @@ __all__ = [
     "Logs",
     "Lookup",
     "MemoryStore",
+    "Migrates",
     "OfImport",
     "OpenTurns",
     "Pending",

@@ -166,6 +166,15 @@ class Loads(Protocol):
 
 
 @runtime_checkable
+class Migrates(Protocol):
+    """A store whose memories keep the tables of an earlier release until they are migrated by command."""
+
+    def migrate(self, user: UserRef, deadline: Deadline) -> bool:
+        """Bring a user's memories to the tables of this release; False where they are. Raises Unavailable."""
+        ...
+
+
+@runtime_checkable
 class Caches(Protocol):
     """A store that keeps the memories of users in this process, to search them."""
 

@@ -24,8 +24,9 @@ from ..sqlite.connection import select, transaction, translated
 from ..sqlite.foreign import distrust
 from ..sqlite.header import owner
 from ..sqlite.schema import TABLES, has_own_schema
-from .entries import LogEntry, damaged, fingerprint, newer, unpack
+from .entries import LogEntry, damaged, newer, unpack
 from .position import TABLE, Position, read_position, write_position
+from .tables import fingerprint
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -165,6 +166,8 @@ def take_rows(connection: apsw.Connection) -> None:
     """Put the rows of the file that is attached as `base` in place of those of a file, inside a transaction."""
     for table in (*TABLES, TABLE):
         columns = ", ".join(name for _, name, *_ in connection.execute(f"PRAGMA table_info({table})"))
+        if not columns:
+            continue  # a table of a later version
         connection.execute(f"DELETE FROM main.{table}")
         connection.execute(f"INSERT INTO main.{table} ({columns}) SELECT {columns} FROM base.{table}")
 

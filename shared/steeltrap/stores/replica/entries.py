@@ -12,21 +12,18 @@ from hashlib import sha256
 from secrets import token_bytes
 from typing import Final, Literal
 
-import apsw
-
 from ...errors import Unavailable
 from ...model import UserRef
 from ...ports import Deadline, Log
-from ..sqlite.schema import TABLES
 
 if sys.version_info >= (3, 14):
     from compression import zstd
 else:
     from backports import zstd
 
-Kind = Literal["change", "stub", "base"]
+Kind = Literal["change", "migrate", "stub", "base"]
 
-_KINDS: Final[dict[bytes, Kind]] = {b"c": "change", b"s": "stub", b"b": "base"}
+_KINDS: Final[dict[bytes, Kind]] = {b"c": "change", b"m": "migrate", b"s": "stub", b"b": "base"}
 _LETTERS: Final = {kind: letter for letter, kind in _KINDS.items()}
 _MAGIC: Final = b"st"
 _FORMAT: Final = 1
@@ -57,9 +54,10 @@ class LogEntry:
     """A commit: the patchset of its rows, and where it belongs.
 
     `after` is the nonce of the entry before, or the log's id. `schema` is the fingerprint of the tables that the
-    patchset is about. `base` is the newest base that the writer knew; up to `forgot` all entries are stubs, and
-    `removed` is the last entry that removed something for good. `written` is the writer's clock in microseconds, to be
-    shown and never used for order.
+    patchset is about; an entry that migrates has none, and `schema` is of the tables that each replica has after it.
+    `base` is the newest base that the writer knew; up to `forgot` all entries are stubs, and `removed` is the last
+    entry that removed something for good. `written` is the writer's clock in microseconds, to be shown and never used
+    for order.
     """
 
     kind: Kind
@@ -107,8 +105,10 @@ def unpack(data: bytes, user: UserRef, n: int) -> LogEntry:
     if form > _FORMAT:
         raise newer()
     head, body = data[: _HEAD.size], data[start:]
-    if data[_HEAD.size : start] != _checksum(head, body) or letter not in _KINDS:
+    if data[_HEAD.size : start] != _checksum(head, body):
         raise damaged(f"entry {n} has changed since it was written")
+    if letter not in _KINDS:
+        raise newer()
     if digest != _digest(user) or number != n:
         raise damaged(f"in the place of entry {n} is another one")
     return LogEntry(
@@ -200,19 +200,6 @@ def _look(log: Log, n: int) -> bytes | None:
         return log.read([n])[0]
     except Unavailable:
         return None
-
-
-def fingerprint(connection: apsw.Connection) -> bytes:
-    """8 bytes for the tables of a file, their columns and the order of these.
-
-    A patchset names columns by their place: it would fill the wrong ones of another table without an error.
-    """
-    columns = [
-        (table, name, kind, key)
-        for table in sorted(TABLES)
-        for _, name, kind, _, _, key in connection.execute(f"PRAGMA table_info({table})")
-    ]
-    return sha256(repr(columns).encode()).digest()[:8]
 
 
 def _digest(user: UserRef) -> bytes:

@@ -11,8 +11,9 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from itertools import groupby
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Any, Final, Literal, cast
 
 import apsw
 
@@ -24,7 +25,7 @@ from ..sqlite.connection import OPEN_SECONDS, translated, writing
 from ..sqlite.file import Kind, Redo, T, UserFile, is_marked, write_usage
 from ..sqlite.header import Header, is_here
 from ..sqlite.opening import Identity, identity
-from ..sqlite.schema import TABLES
+from ..sqlite.schema import TABLES, is_current, migrate_within
 from ..sqlite.scrubbing import Reserve, scrub
 from .bases import (
     clear_bases,
@@ -37,8 +38,9 @@ from .bases import (
     take_rows,
     unpacked,
 )
-from .entries import LogEntry, Lost, damaged, fingerprint, new_nonce, newer, number_of, settle, unpack
+from .entries import LogEntry, Lost, damaged, new_nonce, newer, number_of, settle, unpack
 from .position import Position, open_replica, read_position, write_position
+from .tables import NeedsBase, begin_with, fingerprint, migrate_at, reload_indexes, require_own
 
 _MOST_ENTRIES: Final = 256
 """Entries behind a base, at most: so many are read and applied in a moment."""
@@ -84,12 +86,28 @@ class ReplicaFile(UserFile):
         self._committed_at = -_NEAR_SECONDS
         self._crowded_until = 0.0
         self._had_nothing = False
+        self._works_on: Identity | None = None
+        self._written_to: bytes | None = None
         self._usage_since = clock.monotonic()
 
     # Reading the log
 
     def catch_up(self, deadline: Deadline) -> None:
-        """Bring the file to the end of the log. Raises Unavailable when the log can't be read."""
+        """Bring the file to the end of the log. Raises Unavailable when the log can't be read, or the file has tables
+        that this release doesn't work on."""
+        self._pull(deadline)
+        if self._known is None:
+            self._position()  # of a file that has just begun with a base
+        if self._known is not None and self._known[1] != self._works_on:
+            self._require_own_tables(self._known[1])
+
+    def _require_own_tables(self, file: Identity | None) -> None:
+        with self._reading_unchecked() as connection:
+            if connection is not None:
+                require_own(connection)
+                self._works_on = file
+
+    def _pull(self, deadline: Deadline) -> None:
         position = self._position()
         if position.n == 0:
             self._begin(deadline)
@@ -163,25 +181,54 @@ class ReplicaFile(UserFile):
             entries = self._load()  # an entry is a stub: what it changed is in a base
 
     def _apply(self, stored: Sequence[bytes]) -> bool:
-        """Apply entries, those that the file has left out. False at a stub, with nothing applied."""
+        """Apply entries, those that the file has left out. False where only a base has what they did, with nothing
+        applied: at a stub, and at a migration to tables of another release."""
         opened = self._open_writer()
-        with writing(opened.connection, self.path, OPEN_SECONDS):
-            connection = opened.connection
-            position = read_position(connection, self._log_id)
-            first = number_of(stored[0])
-            entries = [unpack(data, self.header.user, first + at) for at, data in enumerate(stored)][
-                max(0, position.n + 1 - first) :
-            ]
-            if any(entry.kind == "stub" for entry in entries):
-                return False
-            if entries:
-                self._check(entries, position, self._tables(connection))
-                _apply_patchsets(connection, entries)
-                position = _behind(position, entries, stored)
-                write_position(connection, position)
+        try:
+            with writing(opened.connection, self.path, OPEN_SECONDS):
+                connection = opened.connection
+                position = read_position(connection, self._log_id)
+                first = number_of(stored[0])
+                entries = [unpack(data, self.header.user, first + at) for at, data in enumerate(stored)][
+                    max(0, position.n + 1 - first) :
+                ]
+                migrates = any(entry.kind == "migrate" for entry in entries)
+                if entries:
+                    _check_order(entries, position)
+                    self._apply_in_turn(connection, entries, is_first=position.n == 0)
+                    position = _behind(position, entries, stored)
+                    write_position(connection, position)
+        except NeedsBase:
+            self._fingerprint = None
+            return False
         self._known = position, opened.file
         self._crowded_until = self._clock.monotonic() + _CROWD_SECONDS
+        if migrates:
+            self._begin_connections_anew()
         return True
+
+    def _apply_in_turn(self, connection: apsw.Connection, entries: Sequence[LogEntry], *, is_first: bool) -> None:
+        for kind, run in groupby(entries, lambda entry: entry.kind):
+            if kind == "stub":
+                raise NeedsBase
+            some = list(run)
+            if kind == "migrate":
+                for entry in some:
+                    self._fingerprint = None
+                    migrate_at(connection, entry, self._log.bases)
+                continue
+            if is_first and some[0] is entries[0] and some[0].schema != self._tables(connection):
+                self._fingerprint = None
+                begin_with(connection, some[0].schema)
+            if any(entry.schema != self._tables(connection) for entry in some):
+                raise newer()
+            _apply_patchsets(connection, some)
+
+    def _begin_connections_anew(self) -> None:
+        """Forget what was read by way of the tables before. In one's turn to write."""
+        self._fingerprint = None
+        with self._read_lock:
+            self._disconnect()
 
     def _tables(self, connection: apsw.Connection) -> bytes:
         """The fingerprint of the file's tables. It takes fifty times as long as to ask whether they are the same."""
@@ -189,17 +236,6 @@ class ReplicaFile(UserFile):
         if self._fingerprint is None or self._fingerprint[:2] != (connection, version):
             self._fingerprint = connection, version, fingerprint(connection)
         return self._fingerprint[2]
-
-    def _check(self, entries: Sequence[LogEntry], position: Position, tables: bytes) -> None:
-        before = position.n, position.nonce
-        for entry in entries:
-            if entry.kind != "change":
-                raise newer()
-            if entry.schema != tables:
-                raise newer()
-            if (entry.n - 1, entry.after) != before:
-                raise _Diverged(f"entry {entry.n} doesn't follow entry {before[0]}")
-            before = entry.n, entry.nonce
 
     def _load(self, bases: Sequence[BaseName] | None = None) -> list[bytes]:
         """Begin with the newest base, or with an empty file where there is none; the entries behind it."""
@@ -231,6 +267,8 @@ class ReplicaFile(UserFile):
     def _replace_rows(self, made: Path, base: LogEntry, size: int) -> None:
         opened = self._open_writer()
         connection = opened.connection
+        if self._tables(connection) != base.schema:
+            raise _Diverged("the newest base has other tables")
         with translated(self.path):
             connection.execute("ATTACH ? AS base", (str(made),))
         try:
@@ -307,36 +345,83 @@ class ReplicaFile(UserFile):
                 is_there = connection.execute("SELECT 1 FROM meta").fetchone() is not None
                 if is_here(connection) and not was_here:
                     self._log.list_user()
-                position = self._append(connection, position, patchset, removes=not is_there, deadline=deadline)
+                self._require_works_on(connection)
+                removed = position.n + 1 if not is_there or is_marked(connection) else position.removed
+                position = self._append(connection, replace(position, removed=removed), "change", patchset, deadline)
                 write_position(connection, position)
         if patchset:
             self._known = position, self._known_file()
             self._committed_at = self._clock.monotonic()
 
+    def _require_works_on(self, connection: apsw.Connection) -> None:
+        """Refuse to write into tables that a newer release, which shares the file, has migrated meanwhile."""
+        tables = self._tables(connection)
+        if tables != self._written_to:
+            require_own(connection)
+            self._written_to = tables
+
     def _append(
-        self, connection: apsw.Connection, position: Position, patchset: bytes, *, removes: bool, deadline: Deadline
+        self,
+        connection: apsw.Connection,
+        position: Position,
+        kind: Literal["change", "migrate"],
+        patchset: bytes,
+        deadline: Deadline,
     ) -> Position:
-        """Create the entry of a transaction; the position behind it. Raises Lost, Unavailable."""
-        n = position.n + 1
-        removed = n if removes or is_marked(connection) else position.removed
+        """Create the next entry; the position behind it. Raises Lost, Unavailable."""
         entry = LogEntry(
-            kind="change",
+            kind=kind,
             user=self.header.user,
-            n=n,
+            n=position.n + 1,
             nonce=new_nonce(),
             after=position.nonce,
             schema=self._tables(connection),
             base=position.base,
             forgot=position.forgot,
-            removed=removed,
+            removed=position.removed,
             written=to_micros(self._clock.now()),
             body=patchset,
         )
         packed = entry.pack()
-        settle(self._log, n, packed, deadline, self._pause)
+        settle(self._log, entry.n, packed, deadline, self._pause)
         self._created = entry
-        since = position.since_bytes + len(packed)
-        return replace(position, n=n, nonce=entry.nonce, removed=removed, since_bytes=since)
+        return replace(position, n=entry.n, nonce=entry.nonce, since_bytes=position.since_bytes + len(packed))
+
+    def migrate(self, deadline: Deadline) -> bool:
+        """Bring the tables to those of this release by an entry, and put a base behind it. False where they are, also
+        when another one was faster. Raises Unavailable."""
+        self._pull(deadline)
+        if not self.is_there():
+            return False
+        with self._write_turn(deadline.before()):
+            while True:
+                try:
+                    if is_current(self._open_writer().connection):
+                        return False
+                    self._put_migration(deadline)
+                    break
+                except Lost:
+                    deadline.left()
+                    self._go_on(deadline)
+                except ValueError:
+                    raise newer() from None
+                finally:
+                    self._begin_connections_anew()
+        self.put_base()
+        return True
+
+    def _put_migration(self, deadline: Deadline) -> None:
+        opened = self._open_writer()
+        connection = opened.connection
+        with writing(connection, self.path, OPEN_SECONDS):
+            position = read_position(connection, self._log_id)
+            migrate_within(connection)
+            self._fingerprint = None
+            position = self._append(connection, position, "migrate", b"", deadline)
+            assert self._created is not None
+            reload_indexes(connection, self._created)
+            write_position(connection, position)
+        self._known = position, opened.file
 
     def _has_own_entry(self, deadline: Deadline) -> bool:
         """Whether the log took what could then not be committed to the file, and the file has it now."""
@@ -463,6 +548,16 @@ def remove_file(path: Path) -> None:
 
 class _Diverged(Exception):
     """The file has what the log hasn't, or the other way round."""
+
+
+def _check_order(entries: Sequence[LogEntry], position: Position) -> None:
+    before = position.n, position.nonce
+    for entry in entries:
+        if entry.kind == "base":
+            raise damaged(f"entry {entry.n} is a base")
+        if (entry.n - 1, entry.after) != before:
+            raise _Diverged(f"entry {entry.n} doesn't follow entry {before[0]}")
+        before = entry.n, entry.nonce
 
 
 def _behind(position: Position, entries: Sequence[LogEntry], stored: Sequence[bytes]) -> Position:

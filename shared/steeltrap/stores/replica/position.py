@@ -10,8 +10,7 @@ from typing import Final
 import apsw
 
 from ..sqlite.opening import READER_KIB, Opened, open_file
-from ..sqlite.schema import MIGRATIONS, migrate
-from .entries import newer
+from ..sqlite.schema import migrate
 
 TABLE: Final = "position"
 _CREATE: Final = f"""
@@ -59,15 +58,13 @@ def open_replica(path: Path, *, new: bool = False, cache_kib: int = READER_KIB) 
     """A connection to a replica's file; a `new` one gets its tables.
 
     The log is what is durable, so a commit of the file doesn't wait for the disk. An older file is never migrated here:
-    that is a change, and changes are entries. Raises SteeltrapError.
+    its log says where. Raises SteeltrapError.
     """
     opened = open_file(path, new=new, cache_kib=cache_kib, synchronous="normal")
     try:
         connection = opened.connection
         if connection.pragma("user_version") == 0:
             migrate(connection)
-        if connection.pragma("user_version") != len(MIGRATIONS):
-            raise newer()
         connection.execute(_CREATE)
     except BaseException:
         opened.connection.close()

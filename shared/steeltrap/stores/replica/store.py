@@ -70,6 +70,9 @@ class ReplicaStore(SqliteStore):
         self.unlist(user)
         return was_there
 
+    def migrate(self, user: UserRef, deadline: Deadline) -> bool:
+        return self._replica(user).migrate(deadline)
+
     def check(self) -> None:
         """Raises Unavailable when the cache folder or the logs can't be written to."""
         super().check()

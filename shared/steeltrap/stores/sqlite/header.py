@@ -250,9 +250,14 @@ def analysis_of(connection: apsw.Connection) -> int:
 
 
 def set_analysis(connection: apsw.Connection, version: int) -> None:
-    """Keep by which version of the analysis all of a file is found; nothing in a file that was emptied."""
+    """Keep by which version of the analysis all of a file is found; nothing in a file that was emptied.
+
+    Its words are of that version, too: where no opening made them, which is so over a log, the analysis has.
+    """
     connection.execute(
-        "INSERT OR REPLACE INTO meta (key, value) SELECT 'analysis', ? WHERE EXISTS (SELECT 1 FROM meta)", (version,)
+        "INSERT OR REPLACE INTO meta (key, value) SELECT key, ? FROM (SELECT 'analysis' AS key UNION SELECT "
+        "'words_version') WHERE EXISTS (SELECT 1 FROM meta)",
+        (version,),
     )
 
 

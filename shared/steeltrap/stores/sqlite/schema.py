@@ -202,30 +202,71 @@ def has_own_schema(connection: apsw.Connection, *, beside: Collection[str] = ())
     return bool(connection.execute(columns).get == 0)
 
 
-def migrate(connection: apsw.Connection) -> None:
-    """Bring a file to the newest version. Raises ValueError for a file of a newer steeltrap."""
+WORKS_SINCE: Final = 9
+"""The oldest version whose tables the statements of this release read and write, where all of its columns are there."""
+
+
+def is_current(connection: apsw.Connection) -> bool:
+    """Whether a file has the tables of this release. Raises ValueError for a file of a newer steeltrap."""
     version = int(connection.pragma("user_version"))
     if version > len(MIGRATIONS):
         raise ValueError(f"the file has schema version {version}, this steeltrap knows {len(MIGRATIONS)}")
-    if version == len(MIGRATIONS) and _columns(connection) == _KNOWN:
-        return
-    with transaction(connection):
-        connection.create_scalar_function("fold_tag", lambda *of: fold_tag(str(of[0])), 1)
-        connection.create_scalar_function("fold_category", lambda *of: fold_category(str(of[0])), 1)
-        # Another process may have migrated while this one waited for the lock.
-        before = int(connection.pragma("user_version"))
-        for migration in MIGRATIONS[before:]:
-            connection.execute(migration)
-        there = _columns(connection)
-        if unknown := there - _KNOWN:
-            raise ValueError(f"the file has a column {min(unknown)} that this steeltrap doesn't know")
-        if before < _ORDERS_COLUMNS:
-            _order_columns(connection, there)
-        _add_derived(connection, there)
-        if 0 < before < _NOTES_DAYS:
-            _note_days(connection)
-        connection.pragma("application_id", APPLICATION)
-        connection.pragma("user_version", len(MIGRATIONS))
+    there = _columns(connection)
+    if unknown := there - _KNOWN:
+        raise ValueError(f"the file has a column {min(unknown)} that this steeltrap doesn't know")
+    return version == len(MIGRATIONS) and there == _KNOWN
+
+
+def works_on(connection: apsw.Connection) -> bool:
+    """Whether the statements of this release read and write a file's tables. Raises ValueError as `is_current`."""
+    if is_current(connection):
+        return True
+    return int(connection.pragma("user_version")) >= WORKS_SINCE and _columns(connection) >= _KNOWN
+
+
+def migrate(connection: apsw.Connection) -> None:
+    """Bring a file to the newest version. Raises ValueError for a file of a newer steeltrap."""
+    if not is_current(connection):
+        with transaction(connection):
+            migrate_within(connection)
+
+
+def migrate_within(connection: apsw.Connection) -> None:
+    """Bring a file to the newest version, in the transaction that is under way. Raises ValueError as `migrate`."""
+    # Another process may have migrated while this one waited for the lock.
+    before = int(connection.pragma("user_version"))
+    there = _run_migrations(connection, before, len(MIGRATIONS))
+    if unknown := there - _KNOWN:
+        raise ValueError(f"the file has a column {min(unknown)} that this steeltrap doesn't know")
+    _add_derived(connection, there)
+    if 0 < before < _NOTES_DAYS:
+        _note_days(connection)
+
+
+def make_version(connection: apsw.Connection, version: int) -> None:
+    """Make the tables of an earlier version in a file without rows, in the transaction that is under way."""
+    for table in TABLES:
+        connection.execute(f"DROP TABLE IF EXISTS {table}")
+    _run_migrations(connection, 0, version)
+
+
+def versions_of_replicas() -> range:
+    """The versions whose tables can be replicated, up to that of this release."""
+    return range(_ORDERS_COLUMNS, len(MIGRATIONS) + 1)
+
+
+def _run_migrations(connection: apsw.Connection, before: int, to: int) -> set[str]:
+    """Bring the tables from one version to another; the columns that the memories then have."""
+    connection.create_scalar_function("fold_tag", lambda *of: fold_tag(str(of[0])), 1)
+    connection.create_scalar_function("fold_category", lambda *of: fold_category(str(of[0])), 1)
+    for migration in MIGRATIONS[before:to]:
+        connection.execute(migration)
+    there = _columns(connection)
+    if before < _ORDERS_COLUMNS and not there - _KNOWN:
+        _order_columns(connection, there)
+    connection.pragma("application_id", APPLICATION)
+    connection.pragma("user_version", max(before, to))
+    return there
 
 
 def _order_columns(connection: apsw.Connection, there: set[str]) -> None:
