@@ -24,7 +24,8 @@ from steeltrap.errors import SteeltrapError
 from steeltrap.model import Memory, Session, UserRef
 from steeltrap.ports import Logs, Space
 from steeltrap.runtime.clock import SystemClock
-from steeltrap.stores.logs.folder import FolderLogs
+from steeltrap.runtime.local import open_logs
+from steeltrap.settings import read_settings
 from steeltrap.stores.replica import ReplicaStore
 from steeltrap.stores.replica.entries import unpack
 from steeltrap.stores.sqlite.schema import TABLES
@@ -34,10 +35,15 @@ ANA: Final = UserRef("ana")
 _PROGRAM: Final = "import sys; from faults.replica_history import write; write(*sys.argv[1:])"
 
 
-def write(folder: str, name: str, seed: str, operations: str, deadly: str, sleep: str) -> None:
+def logs_at(url: str) -> Logs:
+    """A client of the logs at a URL."""
+    return open_logs(read_settings(store=url))
+
+
+def write(folder: str, url: str, name: str, seed: str, operations: str, deadly: str, sleep: str) -> None:
     """Do so many operations on ana's memories, and say each in the journal of this writer."""
     place = Path(folder)
-    logs = UnrulyLogs(FolderLogs(place / "log"), int(seed), deadly=float(deadly), sleep=float(sleep))
+    logs = UnrulyLogs(logs_at(url), int(seed), deadly=float(deadly), sleep=float(sleep))
     store = ReplicaStore(place / name, logs, EMBEDDER, SystemClock(), retention=None)
     with open(place / f"{name}.journal", "a", encoding="utf-8") as journal:
         writer = _Writer(store, random.Random(int(seed) + 1), lambda *line: _say(journal, line), f"{name}-{seed}")
@@ -187,7 +193,9 @@ class History:
         ]
 
 
-def run_writers(folder: Path, *, writers: int, operations: int, seed: int, deadly: float, sleep: float) -> int:
+def run_writers(
+    folder: Path, url: str, *, writers: int, operations: int, seed: int, deadly: float, sleep: float
+) -> int:
     """Have writers run side by side until each has done its operations; how many died on the way.
 
     Two share a cache, the last one sleeps between a patchset and its entry.
@@ -199,7 +207,7 @@ def run_writers(folder: Path, *, writers: int, operations: int, seed: int, deadl
         processes = []
         for name, left in with_work.items():
             cache = f"cache{max(0, name - 1)}"
-            processes.append((name, _start(folder, name, cache, pick.randrange(10**9), left, deadly, sleep)))
+            processes.append((name, _start(folder, url, name, cache, pick.randrange(10**9), left, deadly, sleep)))
         with_work = {}
         for name, (context, process) in processes:
             process.communicate()
@@ -214,8 +222,10 @@ def run_writers(folder: Path, *, writers: int, operations: int, seed: int, deadl
     return deaths
 
 
-def _start(folder: Path, name: int, cache: str, seed: int, operations: int, deadly: float, sleep: float) -> Any:
-    context = running(_PROGRAM, folder, cache, seed, operations, deadly, sleep if name == 3 else 0.0)
+def _start(
+    folder: Path, url: str, name: int, cache: str, seed: int, operations: int, deadly: float, sleep: float
+) -> Any:
+    context = running(_PROGRAM, folder, url, cache, seed, operations, deadly, sleep if name == 3 else 0.0)
     return context, context.__enter__()
 
 
@@ -261,10 +271,15 @@ def check(folder: Path, logs: Logs) -> History:
     entries = [unpack(data, ANA, n) for n, data in enumerate(logs.of(ANA).read_on(1), 1)]
     assert all(entry.after == before.nonce for before, entry in pairwise(entries))
     assert len({entry.nonce for entry in entries}) == len(entries)
+    log = logs.of(ANA)
+    kept = [entry.body for entry in entries]
+    for name in log.bases():
+        if (data := log.read_base(name)) is not None:
+            kept.append(unpack(data, ANA, name.n).body)
     for store in stores:
         store.close()
-    markers = history.markers
-    left = [(path.name, marker) for path, content in all_bytes(folder) for marker in markers if marker in content]
+    kept += [content for _, content in all_bytes(folder)]
+    left = [marker for content in kept for marker in history.markers if marker in content]
     assert left == []
     return history
 
