@@ -76,6 +76,15 @@ class DataFolder:
                 ) from error
             self._was_there = True
 
+    def removed(self, path: Path) -> Unavailable:
+        """The error for a file of the folder that was removed while it was open."""
+        return Unavailable(
+            f"The file {path.name} was removed while it was in use: put it back, or restart to begin with an empty "
+            "one.",
+            retryable=False,
+            part="store",
+        )
+
     def require(self) -> None:
         """Raises Unavailable when the folder was there before and is gone."""
         was_there = self._was_there  # read first: another thread may make the folder during the look

@@ -9,11 +9,11 @@ import os
 import random
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
-from typing import Any, Final, Literal, cast
+from typing import Final, Literal
 
 import apsw
 
@@ -24,9 +24,10 @@ from ..data_folder import DataFolder
 from ..sqlite.connection import OPEN_SECONDS, translated, writing
 from ..sqlite.file import Kind, Redo, T, UserFile, is_marked, write_usage
 from ..sqlite.header import Header, is_here
-from ..sqlite.opening import Identity, identity
+from ..sqlite.opening import READER_KIB, Identity, Opened, identity
 from ..sqlite.schema import TABLES, is_current, migrate_within
 from ..sqlite.scrubbing import Reserve, scrub
+from .applying import Diverged, apply_patchsets, behind, check_order
 from .bases import (
     clear_bases,
     make_base,
@@ -38,6 +39,7 @@ from .bases import (
     take_rows,
     unpacked,
 )
+from .caching import discard, hold_open, remove_file
 from .entries import LogEntry, Lost, damaged, new_nonce, newer, number_of, settle, unpack
 from .position import Position, open_replica, read_position, write_position
 from .tables import NeedsBase, begin_with, fingerprint, migrate_at, reload_indexes, require_own
@@ -50,6 +52,8 @@ _SMALL_BASE: Final = 64 * 1024
 """A base of fewer bytes is made as seldom as one of so many."""
 _LARGE_BASE: Final = 16 * 1024 * 1024
 """A base of more bytes is made only when the entries since are worth it."""
+_ROOM_FOR_ENTRIES: Final = 2
+"""Bytes of a file for each byte of its entries, about: those are compressed."""
 _CROWD_SECONDS: Final = 5.0
 _NEAR_SECONDS: Final = 0.3
 _GAP_SECONDS: Final = 0.14
@@ -74,7 +78,8 @@ class ReplicaFile(UserFile):
         make_room: Callable[[int], None] = lambda size: None,
         pause: Callable[[float], None] = time.sleep,
     ) -> None:
-        super().__init__(path, header, data, reserve, open_replica)
+        self._held: int | None = None
+        super().__init__(path, header, data, reserve, self._open_held)
         self._log = log
         self._log_id = log_id
         self._clock = clock
@@ -86,6 +91,7 @@ class ReplicaFile(UserFile):
         self._committed_at = -_NEAR_SECONDS
         self._crowded_until = 0.0
         self._had_nothing = False
+        self._is_beginning = False
         self._works_on: Identity | None = None
         self._written_to: bytes | None = None
         self._usage_since = clock.monotonic()
@@ -128,6 +134,7 @@ class ReplicaFile(UserFile):
             self._had_nothing = not bases
             return
         entries = [] if bases is None or bases else [first[0], *self._log.read_on(2)]
+        self._make_room(_ROOM_FOR_ENTRIES * sum(map(len, entries)))
         with self._write_turn(deadline.before()):
             self._take_in(entries, deadline, bases)
 
@@ -138,8 +145,11 @@ class ReplicaFile(UserFile):
             return self._known[0]
         if file is None:
             self._let_go_of_nothing()
+            self._known = None
             return Position(self._log_id, 0, self._log_id)
         remove_copies(self.path)
+        with suppress(OSError):
+            os.utime(self.path)  # the cache gives up what was used longest ago
         with self._reading_unchecked() as connection:
             if connection is None:
                 return Position(self._log_id, 0, self._log_id)
@@ -160,19 +170,26 @@ class ReplicaFile(UserFile):
     def _take_in(self, entries: Sequence[bytes], deadline: Deadline, bases: Sequence[BaseName] | None = None) -> None:
         """Apply entries that were read, in one's turn to write. With none, the file begins with what the log has:
         with the newest of `bases`, where these were just listed."""
-        for is_last_try in (False, True):
-            try:
-                self._apply_or_load(entries, bases)
-                break
-            except _Diverged as error:
-                if is_last_try:
-                    raise damaged(str(error)) from error
-                _log.warning("a replica was thrown away and is made again: %s", error)
-                self._remove()
-                entries, bases = [], None
+        self._is_beginning = identity(self.path) is None
+        try:
+            self._take_in_or_begin(entries, bases)
+        finally:
+            self._is_beginning = False
         position, _ = self._known or (None, None)
         if position is not None and position.removed > position.scrubbed:
             self._scrub_here(deadline)
+
+    def _take_in_or_begin(self, entries: Sequence[bytes], bases: Sequence[BaseName] | None) -> None:
+        try:
+            self._apply_or_load(entries, bases)
+        except Diverged as error:
+            _log.warning("a replica was thrown away and is made again: %s", error)
+            self._is_beginning = True
+            self._remove()
+            try:
+                self._apply_or_load([], None)
+            except Diverged as again:
+                raise damaged(str(again)) from again
 
     def _apply_or_load(self, entries: Sequence[bytes], bases: Sequence[BaseName] | None) -> None:
         if not entries:
@@ -194,9 +211,9 @@ class ReplicaFile(UserFile):
                 ]
                 migrates = any(entry.kind == "migrate" for entry in entries)
                 if entries:
-                    _check_order(entries, position)
+                    check_order(entries, position)
                     self._apply_in_turn(connection, entries, is_first=position.n == 0)
-                    position = _behind(position, entries, stored)
+                    position = behind(position, entries, stored)
                     write_position(connection, position)
         except NeedsBase:
             self._fingerprint = None
@@ -222,7 +239,7 @@ class ReplicaFile(UserFile):
                 begin_with(connection, some[0].schema)
             if any(entry.schema != self._tables(connection) for entry in some):
                 raise newer()
-            _apply_patchsets(connection, some)
+            apply_patchsets(connection, some)
 
     def _begin_connections_anew(self) -> None:
         """Forget what was read by way of the tables before. In one's turn to write."""
@@ -268,7 +285,7 @@ class ReplicaFile(UserFile):
         opened = self._open_writer()
         connection = opened.connection
         if self._tables(connection) != base.schema:
-            raise _Diverged("the newest base has other tables")
+            raise Diverged("the newest base has other tables")
         with translated(self.path):
             connection.execute("ATTACH ? AS base", (str(made),))
         try:
@@ -344,6 +361,7 @@ class ReplicaFile(UserFile):
             if patchset:
                 is_there = connection.execute("SELECT 1 FROM meta").fetchone() is not None
                 if is_here(connection) and not was_here:
+                    self._make_room(len(patchset))
                     self._log.list_user()
                 self._require_works_on(connection)
                 removed = position.n + 1 if not is_there or is_marked(connection) else position.removed
@@ -449,12 +467,22 @@ class ReplicaFile(UserFile):
     # Usage rides with the next write
 
     def flush_usage(self, *, at_last: bool = False) -> None:
+        if self.is_lost():  # it waits until the file is made again; at the end that would cost more than it is worth
+            if at_last:
+                self.usage.take()
+            return
         now = self._clock.monotonic()
         if not self.usage:
             self._usage_since = now
         elif at_last or now - self._usage_since > _USAGE_SECONDS:
             self._usage_since = now
             super().flush_usage()
+
+    def _flush_at_once(self) -> bool:
+        if self.is_lost():
+            self.usage.take()
+            return True
+        return super()._flush_at_once()
 
     def close(self) -> None:
         self.flush_usage(at_last=True)
@@ -526,6 +554,56 @@ class ReplicaFile(UserFile):
                 write_position(opened.connection, position)
         self._known = position, opened.file
 
+    # A cache may be removed at any time
+
+    def is_lost(self) -> bool:
+        """Whether the file is gone that a call has brought to the end of the log."""
+        return self._known is not None and self._known[0].n > 0 and identity(self.path) is None
+
+    def is_there(self) -> bool:
+        self._wait_for_rows()
+        if self.is_lost():
+            raise self._data.removed(self.path)
+        return super().is_there()
+
+    @contextmanager
+    def reading(self) -> Iterator[apsw.Connection | None]:
+        self._wait_for_rows()
+        with super().reading() as connection:
+            if connection is None and self.is_lost():
+                raise self._data.removed(self.path)
+            yield connection
+
+    def _wait_for_rows(self) -> None:
+        """Let a file that begins get its rows: with none, it would look like that of a user without memories."""
+        if self._is_beginning:
+            with self._write_turn(OPEN_SECONDS):
+                pass
+
+    def give_up(self) -> bool:
+        """Remove the file, unless it is in use right now. What was read stays noted, to be written later."""
+        with ExitStack() as held:
+            for lock in (self._write_lock, self._read_lock):
+                if not lock.acquire(blocking=False):
+                    return False
+                held.callback(lock.release)
+            self._disconnect()
+            return discard(self.path)
+
+    def _open_held(self, path: Path, *, new: bool = False, cache_kib: int = READER_KIB) -> Opened:
+        """A connection to the file, which other processes don't remove from the cache meanwhile."""
+        if self._held is None:
+            self._held = hold_open(path)
+        if not new and identity(path) is None:
+            raise self._data.removed(path)
+        return open_replica(path, new=new, cache_kib=cache_kib)
+
+    def _disconnect(self) -> None:
+        super()._disconnect()
+        held, self._held = self._held, None
+        if held is not None:
+            os.close(held)
+
     # Throwing away
 
     def _throw_away(self) -> None:
@@ -538,58 +616,3 @@ class ReplicaFile(UserFile):
             self._disconnect()
             remove_file(self.path)
         self._known = None
-
-
-def remove_file(path: Path) -> None:
-    """Remove a replica's file and what SQLite keeps beside it."""
-    for suffix in ("", "-wal", "-shm"):
-        path.with_name(path.name + suffix).unlink(missing_ok=True)
-
-
-class _Diverged(Exception):
-    """The file has what the log hasn't, or the other way round."""
-
-
-def _check_order(entries: Sequence[LogEntry], position: Position) -> None:
-    before = position.n, position.nonce
-    for entry in entries:
-        if entry.kind == "base":
-            raise damaged(f"entry {entry.n} is a base")
-        if (entry.n - 1, entry.after) != before:
-            raise _Diverged(f"entry {entry.n} doesn't follow entry {before[0]}")
-        before = entry.n, entry.nonce
-
-
-def _behind(position: Position, entries: Sequence[LogEntry], stored: Sequence[bytes]) -> Position:
-    """The position behind entries that follow it."""
-    last = entries[-1]
-    sizes = [len(data) for data in stored[-len(entries) :]]
-    since = sum(size for entry, size in zip(entries, sizes, strict=True) if entry.n > last.base)
-    if last.base <= position.base:
-        since += position.since_bytes
-    return replace(
-        position,
-        n=last.n,
-        nonce=last.nonce,
-        base=max(position.base, last.base),
-        since_bytes=since,
-        forgot=max(position.forgot, last.forgot),
-        removed=max(position.removed, last.removed),
-    )
-
-
-def _apply_patchsets(connection: apsw.Connection, entries: Sequence[LogEntry]) -> None:
-    """Change the rows as the entries say. Many are merged first: that is a sixth of the time of one after the other."""
-    patchset = entries[0].body
-    if len(entries) > 1:
-        builder = cast(Any, apsw.ChangesetBuilder)()
-        try:
-            for entry in entries:
-                builder.add(entry.body)
-            patchset = builder.output()
-        finally:
-            builder.close()
-    try:
-        apsw.Changeset.apply(patchset, connection, conflict=lambda *_: apsw.SQLITE_CHANGESET_ABORT)
-    except (apsw.AbortError, apsw.ConstraintError) as error:
-        raise _Diverged(f"the rows don't take entry {entries[0].n} and those behind it") from error

@@ -3,20 +3,23 @@
 import logging
 import threading
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from datetime import timedelta
 from math import inf
 from pathlib import Path
 from typing import Final
 
-from ...errors import SteeltrapError
+from ...errors import SteeltrapError, Unavailable
 from ...model import UserRef
 from ...ports import Clock, Deadline, Embedder, Logs
 from ..data_folder import DataFolder
 from ..sqlite.file import UserFile
 from ..sqlite.space import SqliteSpace
 from ..sqlite.store import SqliteStore
-from .file import ReplicaFile, remove_file
+from .caching import discard
+from .file import ReplicaFile
 
 _log = logging.getLogger("steeltrap")
 
@@ -27,7 +30,7 @@ class ReplicaStore(SqliteStore):
     """Files that are replicas of logs: any number of processes on any machines share the logs.
 
     `folder` is a cache. Processes of one machine may share it, and it may be removed at any time. It holds at most
-    about `disk_bytes`: files that nobody has open are removed, those that were used longest ago first.
+    about `disk_bytes`: files that are not in use are removed, those that were used longest ago first.
     """
 
     def __init__(
@@ -125,29 +128,38 @@ class ReplicaStore(SqliteStore):
         )
 
     def _make_room(self, size: int) -> None:
-        """Remove files that nobody has open, until another one of so many bytes has room."""
+        """Remove the files that were used longest ago, until another one of so many bytes has room."""
         if self._disk_bytes == inf:
             return
-        files = []
-        for path in self.folder.glob("users/*/*.db"):
-            try:
-                facts = path.stat()
-            except FileNotFoundError:
-                continue
-            files.append((facts.st_mtime, facts.st_size, path))
-        over = sum(each for _, each, _ in files) + size - self._disk_bytes
-        with self._lock:
-            in_use = {file.path for file in self._open.values()}
-        for _, each, path in sorted(files):
+        sizes, used = self._sizes_on_disk()
+        over = sum(sizes.values()) + size - self._disk_bytes
+        if over <= 0:
+            return
+        open_files = {file.path: file for file in self._replicas()}  # that of the last call last
+        closed = sorted(sizes.keys() - open_files.keys(), key=lambda path: (used[path], path))
+        for path in (*closed, *(path for path in open_files if path in sizes)):
             if over <= 0:
                 return
-            if path not in in_use:
-                remove_file(path)
-                over -= each
+            file = open_files.get(path)
+            if file.give_up() if file is not None else discard(path):
+                over -= sizes[path]
+
+    def _sizes_on_disk(self) -> tuple[dict[Path, int], dict[Path, float]]:
+        """The bytes of each file with those that SQLite keeps beside it, and when it was used last, about."""
+        sizes: dict[Path, int] = defaultdict(int)
+        used: dict[Path, float] = {}
+        for each in self.folder.glob("users/*/*.db*"):
+            with suppress(FileNotFoundError):
+                facts = each.stat()
+                path = each.with_name(each.name.partition("-")[0])
+                sizes[path] += facts.st_size
+                used[path] = max(used.get(path, 0.0), facts.st_mtime)
+        return sizes, used
 
 
 class _Call:
-    """Asks for a user's file in one call: the first time it is brought to the end of its log."""
+    """Asks for a user's file in one call: the first time it is brought to the end of its log, and again where the cache
+    has given it up meanwhile."""
 
     def __init__(self, file: Callable[[], ReplicaFile], deadline: Deadline) -> None:
         self._file = file
@@ -158,7 +170,7 @@ class _Call:
     def __call__(self) -> UserFile:
         file = self._file()
         with self._lock:
-            if not self._is_current:
+            if not self._is_current or file.is_lost():
                 file.catch_up(self._deadline)
                 self._is_current = True
         return file
@@ -173,3 +185,6 @@ class _CacheFolder(DataFolder):
 
     def require(self) -> None:
         """Nothing is lost with a cache."""
+
+    def removed(self, path: Path) -> Unavailable:
+        return Unavailable("The cache was removed while these memories were read; try again.", part="store")

@@ -63,12 +63,7 @@ class Connections:
         if there is None:
             self._data.require()
             if self.count:
-                raise Unavailable(
-                    f"The file {self._path.name} was removed while it was in use: put it back, or restart to begin "
-                    "with an empty one.",
-                    retryable=False,
-                    part="store",
-                )
+                raise self._data.removed(self._path)
         return there
 
     def to_write(self, *, new: bool) -> Opened:

@@ -1,0 +1,76 @@
+"""Files of a cache that processes share: who has one open holds it, and only what nobody holds is removed.
+
+SQLite finds a file's log by its name. If a file were removed that another process has open, and made again, the log of
+one could be read as that of the other.
+"""
+
+import os
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+from ...errors import Unavailable
+from ..data_folder import hold
+
+_TRIES: Final = 50
+_PAUSE: Final = 0.02
+
+
+def hold_open(path: Path) -> int | None:
+    """Hold a file that is about to be opened, until the descriptor is closed. None where a system has no such locks.
+
+    Raises Unavailable while it is being removed.
+    """
+    marker = _marker(path)
+    for _ in range(_TRIES):
+        with suppress(FileNotFoundError):  # the cache was removed: whoever makes a file makes its folder
+            marker.touch(mode=0o600)
+        try:
+            held = hold(marker)
+        except Unavailable:
+            time.sleep(_PAUSE)
+            continue
+        if held is None or _is_at(marker, held):
+            return held
+        os.close(held)  # it was removed between its making and its lock
+    raise Unavailable("The cache is being cleared; try again.", part="store")
+
+
+def discard(path: Path) -> bool:
+    """Remove a file from the cache. False where another process has it open."""
+    marker = _marker(path)
+    with suppress(OSError):
+        marker.touch(mode=0o600)
+        try:
+            held = hold(marker, alone=True)
+        except Unavailable:
+            return False
+        try:
+            if held is not None and not _is_at(marker, held):
+                return False
+            remove_file(path)
+            marker.unlink(missing_ok=True)
+            return True
+        finally:
+            if held is not None:
+                os.close(held)
+    return False
+
+
+def remove_file(path: Path) -> None:
+    """Remove a replica's file and what SQLite keeps beside it."""
+    for suffix in ("", "-wal", "-shm"):
+        path.with_name(path.name + suffix).unlink(missing_ok=True)
+
+
+def _marker(path: Path) -> Path:
+    return path.with_name(f"{path.name}-open")
+
+
+def _is_at(path: Path, descriptor: int) -> bool:
+    try:
+        there, held = os.stat(path), os.fstat(descriptor)
+    except FileNotFoundError:
+        return False
+    return (there.st_dev, there.st_ino) == (held.st_dev, held.st_ino)

@@ -1,0 +1,169 @@
+"""A replica's cache may be too small, removed, shared or full: answers are whole or an error, never empty."""
+
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from math import inf
+from pathlib import Path
+
+import pytest
+
+from contracts.entries import EMBEDDER, found, save, search
+from faults.doors import running
+from spaces import in_time, space_of
+from steeltrap.errors import Unavailable
+from steeltrap.model import UserRef
+from steeltrap.runtime.clock import SystemClock
+from steeltrap.stores.logs.folder import FolderLogs
+from steeltrap.stores.replica import ReplicaStore
+from steeltrap.stores.replica.caching import discard
+
+Open = Callable[..., ReplicaStore]
+
+
+@pytest.fixture
+def opening(tmp_path: Path) -> Iterator[Open]:
+    opened: list[ReplicaStore] = []
+
+    def opening(cache: str = "cache", *, disk_bytes: float = inf) -> ReplicaStore:
+        logs = FolderLogs(tmp_path / "log")
+        opened.append(ReplicaStore(tmp_path / cache, logs, EMBEDDER, SystemClock(), disk_bytes=disk_bytes))
+        return opened[-1]
+
+    yield opening
+    for each in opened:
+        each.close()
+
+
+def _bytes(folder: Path) -> int:
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+
+
+def _size_of_one(opening: Open, tmp_path: Path) -> int:
+    with closing(opening("measured")) as store:
+        save(space_of(store, "measured"), "the heron waits")
+    return _bytes(tmp_path / "measured" / "users")
+
+
+@pytest.mark.parametrize(("users", "room"), [(30, 5), pytest.param(300, 50, marks=pytest.mark.slow)])
+def test_more_users_than_a_cache_has_room_for_are_all_answered_and_it_stays_small(
+    opening: Open, tmp_path: Path, users: int, room: int
+) -> None:
+    one = _size_of_one(opening, tmp_path)
+    store = opening(disk_bytes=room * one)
+    most = 0
+    for number in range(users):
+        save(space_of(store, f"user-{number}"), f"the heron waits {number}")
+        most = max(most, _bytes(tmp_path / "cache" / "users"))
+    for number in range(users):
+        [memory] = space_of(store, f"user-{number}").walk()
+        assert memory.content == f"the heron waits {number}"
+        most = max(most, _bytes(tmp_path / "cache" / "users"))
+    # The last one is made before its size is known; an open file has a log of up to its size beside it.
+    assert most <= (room + 4) * one
+
+
+def test_what_was_used_last_stays_in_the_cache(opening: Open, tmp_path: Path) -> None:
+    one = _size_of_one(opening, tmp_path)
+    store = opening(disk_bytes=6 * one)
+    save(space_of(store, "often"), "the heron waits")
+    for number in range(20):
+        save(space_of(store, f"user-{number}"), "the reed grows")
+        assert store.path(UserRef("often")).exists()
+        assert len(list(space_of(store, "often").walk())) == 1
+
+
+def test_a_cache_that_is_removed_between_calls_is_made_again(opening: Open, tmp_path: Path) -> None:
+    store = opening()
+    first = save(space_of(store, "ana"), "the heron waits")
+    shutil.rmtree(tmp_path / "cache")
+    assert found(search(space_of(store, "ana"), "heron")) == {first.id}
+    shutil.rmtree(tmp_path / "cache")
+    second = save(space_of(store, "ana"), "the heron flies")
+    shutil.rmtree(tmp_path / "cache")
+    assert space_of(store, "ana").purge([first.id]) == [first.id]
+    assert [memory.id for memory in space_of(store, "ana").walk()] == [second.id]
+
+
+def test_a_cache_that_is_removed_within_a_call_is_never_an_empty_memory(opening: Open, tmp_path: Path) -> None:
+    store = opening()
+    first = save(space_of(store, "ana"), "the heron waits")
+    for is_open in (True, False):
+        space = store.space(UserRef("ana"), in_time())
+        assert found(search(space, "heron")) == {first.id}
+        if not is_open:
+            assert store._replica(UserRef("ana")).put_away()
+        shutil.rmtree(tmp_path / "cache")
+        assert found(search(space, "heron")) == {first.id}
+        assert space.get([first.id]).keys() == {first.id}
+        shutil.rmtree(tmp_path / "cache")
+        assert space.purge(["00000000-0000-4000-8000-000000000000"]) == []
+        assert len(list(space.walk())) == 1
+
+
+def test_a_file_that_goes_between_two_looks_at_it_is_an_error_to_try_again(opening: Open, tmp_path: Path) -> None:
+    store = opening()
+    save(space_of(store, "ana"), "the heron waits")
+    file = store._replica(UserRef("ana"))
+    file.catch_up(in_time())
+    for is_open in (True, False):
+        if not is_open:
+            file.catch_up(in_time())
+            assert file.put_away()
+        shutil.rmtree(tmp_path / "cache")
+        with pytest.raises(Unavailable, match="The cache was removed") as failed, file.reading():
+            pass
+        assert failed.value.can_retry
+        with pytest.raises(Unavailable, match="The cache was removed"):
+            file.is_there()
+
+
+_PROGRAM = """
+import sys
+from pathlib import Path
+from contracts.entries import EMBEDDER, save
+from spaces import space_of
+from steeltrap.errors import Unavailable
+from steeltrap.runtime.clock import SystemClock
+from steeltrap.stores.logs.folder import FolderLogs
+from steeltrap.stores.replica import ReplicaStore
+from steeltrap.stores.replica.caching import discard
+
+folder, step, room = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
+store = ReplicaStore(folder / "cache", FolderLogs(folder / "log"), EMBEDDER, SystemClock(), disk_bytes=room)
+for turn in range(60):
+    user = f"user-{turn * step % 8}"
+    try:
+        print(len(list(space_of(store, user).walk())), flush=True)
+        if turn % 10 == 0:
+            save(space_of(store, f"{user}-{step}"), "the reed grows")
+    except Unavailable as error:
+        print("again" if error.can_retry else error.message, flush=True)
+store.close()
+"""
+
+
+def test_two_processes_with_one_small_cache_answer_in_full(opening: Open, tmp_path: Path) -> None:
+    one = _size_of_one(opening, tmp_path)
+    with closing(opening()) as store:
+        for number in range(8):
+            save(space_of(store, f"user-{number}"), "the heron waits")
+    with (
+        running(_PROGRAM, tmp_path, 1, 3 * one) as first,
+        running(_PROGRAM, tmp_path, 3, 3 * one) as second,
+    ):
+        said = [line for process in (first, second) for line in process.communicate()[0].split()]
+        assert (first.returncode, second.returncode) == (0, 0)
+    assert set(said) <= {"1", "again"}
+    assert said.count("1") > 100
+
+
+def test_a_file_that_another_process_has_open_is_not_removed(opening: Open, tmp_path: Path) -> None:
+    one = opening()
+    save(space_of(one, "ana"), "the heron waits")
+    path = one.path(UserRef("ana"))
+    assert not discard(path)
+    assert path.exists()
+    one._replica(UserRef("ana")).put_away()
+    assert discard(path)
+    assert [each.name for each in path.parent.iterdir()] == []
