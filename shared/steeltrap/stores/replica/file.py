@@ -587,6 +587,9 @@ class ReplicaFile(UserFile):
                 if not lock.acquire(blocking=False):
                     return False
                 held.callback(lock.release)
+            for opened in (self._connections.reader, self._connections.writer):
+                if opened is not None:  # nothing needs to be durable that is about to go
+                    opened.connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
             self._disconnect()
             return discard(self.path)
 
