@@ -18,7 +18,7 @@ from .entries import LogEntry, newer
 
 
 class NeedsBase(Exception):
-    """What an entry did is only in a base."""
+    """The effect of an entry is only in a base."""
 
 
 def fingerprint(connection: apsw.Connection) -> bytes:
