@@ -305,7 +305,7 @@ def test_a_profile_that_is_not_there_is_refused(without_aws: pytest.MonkeyPatch)
 def test_a_profile_without_boto3_says_what_to_install(without_aws: pytest.MonkeyPatch) -> None:
     without_aws.setenv("AWS_PROFILE", "work")
     without_aws.setattr(cloud_options, "find_spec", lambda name: None)
-    with pytest.raises(Unavailable, match=r"steeltrap\[aws\]"):
+    with pytest.raises(Unavailable, match=r"run `pip install .*boto3`"):
         BucketLogs("s3://bucket/prefix")
 
 
