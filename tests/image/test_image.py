@@ -29,6 +29,14 @@ exec "$(command -v chroot)" --userspec="$USERSPEC" "$@"
 """
 
 
+_SHARED: Final = """
+import os
+os.environ["STEELTRAP_STORE"] = "file:///data/shared"
+from steeltrap.cli import main
+main()
+"""
+
+
 @dataclass(frozen=True)
 class Image:
     """An image's configuration, its unpacked files, and a folder that stands for its volume."""
@@ -118,6 +126,14 @@ def test_it_serves_from_a_read_only_root_and_keeps_what_was_saved(image: Image) 
 def test_it_has_what_the_store_in_the_cloud_needs(image: Image) -> None:
     code = "import boto3, opensearchpy, steeltrap.runtime.aws; boto3.client('dynamodb', 'eu-west-1')"
     done = image.run("/app/bin/python", "-c", code)
+    assert done.returncode == 0, done.stderr
+
+
+def test_it_keeps_memories_at_a_url_without_anything_more(image: Image) -> None:
+    shared = ("/app/bin/python", "-c", _SHARED)
+    assert image.run(*shared, "remember", "Ana prefers dark mode.").returncode == 0
+    assert "Ana prefers dark mode." in image.run(*shared, "recall", "dark mode").stdout
+    done = image.run("/app/bin/python", "-c", "import obstore.store; obstore.store.from_url('s3://memories')")
     assert done.returncode == 0, done.stderr
 
 
