@@ -1,6 +1,7 @@
 """move, backup and restore where memories lie at the URL of a log."""
 
 import json
+from datetime import UTC, datetime
 
 import pytest
 
@@ -115,3 +116,45 @@ def test_a_damaged_log_is_left_out_of_a_backup_and_named(run, tmp_path, url):
     assert "Left out: user bob. The log of these memories is damaged" in made.stderr
     assert run("restore", tmp_path / "monday", data=tmp_path / "folder").exit_code == 0
     assert run("recall", "heron", "--user", "ana", data=tmp_path / "folder").exit_code == 0
+
+
+def test_a_users_memories_go_back_to_a_time_once_the_change_was_seen(run, url):
+    assert run("config", "set", "store", url).exit_code == 0
+    run("remember", "the heron stands in the reeds", "--user", "ana")
+    then = datetime.now(UTC).isoformat()
+    run("remember", "the heron flies", "--user", "ana")
+    refused = run("restore", "--user", "ana", "--at", then, input="n\n")
+    assert refused.exit_code == 1
+    assert "1 memory differs from " in refused.stdout
+    assert "- the heron flies" in refused.stdout
+    assert "the heron flies" in recalled(run, "ana")[1]
+    done = run("restore", "--user", "ana", "--at", then, "--yes")
+    assert done.exit_code == 0, done.stderr
+    assert "the heron flies" not in recalled(run, "ana")[1]
+    again = run("restore", "--user", "ana", "--at", then, "--json")
+    assert json.loads(again.stdout) == {"restored": []}
+    back = done.stdout.splitlines()[-1].removeprefix("Restored. To take it back: steeltrap ").split()
+    assert run(*back, "--yes").exit_code == 0
+    assert "the heron flies" in recalled(run, "ana")[1]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["--at", "yesterday"], "Give a time such as 2026-01-31T09:30"),
+        (["--at", "2020-01-01"], "has no memories"),
+        ([], "Name the folder of a backup, or a time with --at"),
+    ],
+)
+def test_a_restore_without_a_place_or_a_time_says_what_is_wanted(run, url, arguments, says):
+    assert run("config", "set", "store", url).exit_code == 0
+    refused = run("restore", *arguments)
+    assert refused.exit_code != 0
+    assert says in " ".join(refused.stderr.split())
+
+
+def test_a_data_folder_has_no_history_to_go_back_to(run):
+    run("remember", "the heron stands in the reeds")
+    refused = run("restore", "--at", "2020-01-01")
+    assert refused.exit_code == 2
+    assert "Only a store at a URL goes back to a time" in refused.stderr

@@ -1,11 +1,20 @@
-"""The command that moves memories between data folders and the URLs of logs."""
+"""Commands over the places of memories: moving from one to another, and going back to a time."""
 
-from typing import Annotated
+import shlex
+from collections.abc import Sequence
+from dataclasses import asdict
+from datetime import datetime
+from textwrap import shorten
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 from . import terminal
-from .terminal import Exit, complain, progress_bar, say, write_json
+from .terminal import Exit, complain, confirm, progress_bar, say, write_json
+
+if TYPE_CHECKING:
+    from ..settings import Settings
+    from ..stores.replica.history import Difference
 
 _PLACE = "A folder, or a URL: s3://bucket/prefix, gs://..., az://..., dynamodb://table?bases=..., file:///folder."
 
@@ -55,6 +64,57 @@ def move(
             say(f"Whoever uses {source} finds them by: steeltrap config set store {store} --data {source}")
     if done.failures:
         raise typer.Exit(Exit.OTHER)
+
+
+_MOST_SHOWN: Final = 20
+_WIDTH: Final = 100
+
+
+def restore_as_of(settings: "Settings", user: str, tenant: str, at: str, *, yes: bool, as_json: bool) -> None:
+    """Show how a user's memories at a time differ from those of now, and restore them if the answer is yes."""
+    from ..model import UserRef
+    from ..runtime import moving
+    from ..runtime.clock import SystemClock
+    from .showing import Reader
+
+    reader = Reader(SystemClock().now(), settings.zone)
+    moment = _moment(reader.utc(at))
+    with moving.as_it_was(settings, UserRef(user, tenant), moment) as (differences, restore):
+        if not as_json:
+            _show(differences, reader.time(moment.isoformat()))
+        if differences:
+            if not yes:
+                confirm("Restore?", otherwise="Nothing was changed")
+            restore()
+    if as_json:
+        return write_json({"restored": [asdict(each) for each in differences]})
+    if differences:
+        whose = ["--user", user, *(["--tenant", tenant] if tenant else [])]
+        say(f"Restored. To take it back: steeltrap restore {shlex.join(whose)} --at {reader.now.isoformat()}")
+    return None
+
+
+def _moment(at: str) -> datetime:
+    try:
+        moment = datetime.fromisoformat(at)
+    except ValueError:
+        moment = None
+    if moment is None or moment.tzinfo is None:
+        raise typer.BadParameter("Give a time such as 2026-01-31T09:30.", param_hint="'--at'")
+    return moment
+
+
+def _show(differences: "Sequence[Difference]", then: str) -> None:
+    if not differences:
+        return say(f"At {then} the memories were as they are now.")
+    say(f"{_count(len(differences), 'memory differs', 'memories differ')} from {then}:")
+    for each in differences[:_MOST_SHOWN]:
+        for mark, style, text in (("- ", "red", each.now), ("+ ", "green", each.then)):
+            if text is not None:
+                say((mark + shorten(text, _WIDTH, placeholder=" ..."), style))
+    if len(differences) > _MOST_SHOWN:
+        say(f"... and {len(differences) - _MOST_SHOWN:,} more.")
+    return None
 
 
 def _count(number: int, one: str, many: str) -> str:

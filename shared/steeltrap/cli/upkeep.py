@@ -282,17 +282,32 @@ def backup(
 
 
 def restore(
-    source: Annotated[Path, typer.Argument(metavar="SOURCE", help="A folder that `steeltrap backup` made.")],
+    source: Annotated[
+        Path | None, typer.Argument(metavar="SOURCE", help="A folder that `steeltrap backup` made.", show_default=False)
+    ] = None,
     replace: Annotated[
         bool, typer.Option("--replace", help="Restore over a folder that is not empty; the old one is kept beside it.")
     ] = False,
+    user: Annotated[str | None, typer.Option("--user", metavar="ID", help="With --at: whose memories.")] = None,
+    tenant: Annotated[str, typer.Option("--tenant", metavar="ID", help="The user's tenant, if any.")] = "",
+    at: Annotated[
+        str | None,
+        typer.Option(
+            "--at",
+            metavar="TIME",
+            help="Restore one user's memories as they were then, such as 2026-01-31T09:30. Local time. For stores at a "
+            "URL.",
+        ),
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="With --at: don't ask for confirmation.")] = False,
     as_json: terminal.Json = False,
     data: terminal.Data = None,
 ) -> None:
-    """Restore a backup into a new or empty data folder.
+    """Restore a backup into a new or empty data folder, or a user's memories as they were at a time.
 
-    Every file is compared with its checksum, and every user's file is looked into, before anything changes. Stop the
-    server first. To restore a deleted memory, use `undo`.
+    Every file of a backup is compared with its checksum, and every user's file is looked into, before anything changes.
+    Stop the server first. To restore a deleted memory, use `undo`. With --at, what would change is shown first; a
+    server goes on meanwhile.
     """
     from .. import settings_file
     from ..runtime import local as runtime
@@ -300,6 +315,12 @@ def restore(
     from ..settings import read_settings
 
     settings = read_settings(data=data and data.expanduser())
+    if at is not None:
+        from .moving import restore_as_of
+
+        return restore_as_of(settings, user or settings.user, tenant, at, yes=yes, as_json=as_json)
+    if source is None:
+        raise typer.BadParameter("Name the folder of a backup, or a time with --at.", param_hint="'SOURCE'")
     with progress_bar("Restoring", 1, unit="bytes") as advance:
         done = runtime.restore(
             settings,

@@ -6,11 +6,13 @@ A backup of a log is a backup of a data folder that has all of it, so that eithe
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from datetime import datetime
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Final
 
-from ..errors import Conflict, InvalidInput, SteeltrapError
+from ..errors import Conflict, InvalidInput, NotFound, SteeltrapError
 from ..model import UserRef
 from ..ports import Deadline, FileStore
 from ..settings import Settings, read_settings
@@ -18,6 +20,7 @@ from . import local
 from .clock import SystemClock
 
 if TYPE_CHECKING:
+    from ..stores.replica.history import Difference
     from ..stores.replica.moving import Place
     from ..stores.sqlite.backup import Manifest
     from ..stores.sqlite.restoring import Restored
@@ -81,6 +84,31 @@ def restore(
         more = f" So it is for {len(copies.failures) - 1:,} others." if len(copies.failures) > 1 else ""
         raise Conflict(f"{user.user_id} was not restored: {reason}{more} All others were.")
     return restored
+
+
+@contextmanager
+def as_it_was(
+    settings: Settings, user: UserRef, at: datetime
+) -> "Iterator[tuple[list[Difference], Callable[[], None]]]":
+    """What differs between a user's memories at a time and now, and a function that puts those of then in their place.
+
+    Raises InvalidInput for a store that has no history, or a time before it; Unavailable.
+    """
+    if settings.store_kind != "log":
+        raise InvalidInput(
+            "Only a store at a URL goes back to a time: use `steeltrap undo` for one memory, or restore a backup."
+        )
+    from ..stores.replica import ReplicaStore, history
+
+    deadline = Deadline.after(_USER_SECONDS, SystemClock())
+    with _opened(settings) as (place, _), TemporaryDirectory(prefix="steeltrap-history-") as folder:
+        store, then = place.store, Path(folder, "then.db")
+        assert isinstance(store, ReplicaStore)
+        file = store.open_file(user, deadline)
+        if not file.is_there():
+            raise NotFound(f"{user.user_id} has no memories at {settings.place}.")
+        store.build(user, at, then)
+        yield history.differences(file.path, then), partial(history.put_back, file, then, deadline)
 
 
 def _for_each(

@@ -9,6 +9,7 @@ from contextlib import closing, suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from itertools import islice
+from pathlib import Path
 from typing import Any, Final
 
 import apsw
@@ -77,13 +78,13 @@ def _meta(file: UserFile) -> Mapping[str, Any]:
     """The `meta` of a file; nothing where there is no file."""
     if not file.is_there():
         return {}
-    with _reading(file) as connection:
+    with _reading(file.path) as connection:
         return dict(connection.execute("SELECT key, value FROM meta"))
 
 
-def _reading(file: UserFile) -> "closing[apsw.Connection]":
-    with translated(file.path):
-        connection = apsw.Connection(str(file.path), flags=apsw.SQLITE_OPEN_READWRITE)
+def _reading(path: Path) -> "closing[apsw.Connection]":
+    with translated(path):
+        connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
         connection.set_busy_timeout(10_000)
     return closing(connection)
 
@@ -114,7 +115,20 @@ def _take(connection: apsw.Connection, old: UserFile, source: str | None) -> int
     With a `source` they come from there, and are nowhere else.
     """
     _require_room(dict(connection.execute("SELECT key, value FROM meta")), source)
-    with _reading(old) as reader:
+    replace_rows(connection, old.path)
+    _unmark(connection)
+    connection.execute("DELETE FROM meta WHERE key = ?", (MOVED_FROM,))
+    if source is not None:
+        connection.execute("INSERT INTO meta (key, value) VALUES (?, ?)", (MOVED_FROM, source))
+    return int(connection.execute("SELECT count(*) FROM memory").get)
+
+
+def replace_rows(connection: apsw.Connection, path: Path) -> None:
+    """Put the rows of another file as of one moment in place of those of a file, in a transaction, and compare them.
+
+    Raises Unavailable for a file with other tables.
+    """
+    with _reading(path) as reader:
         reader.execute("BEGIN")
         for table in TABLES:
             columns = _columns(reader, table)
@@ -125,12 +139,7 @@ def _take(connection: apsw.Connection, old: UserFile, source: str | None) -> int
             for rows in _blocks(reader, f"SELECT {', '.join(columns)} FROM {table}"):
                 connection.executemany(f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({places})", rows)
         if _digest(reader) != _digest(connection):
-            raise Unavailable("The copy differs from what was copied; nothing was moved. Try again.", part="store")
-    _unmark(connection)
-    connection.execute("DELETE FROM meta WHERE key = ?", (MOVED_FROM,))
-    if source is not None:
-        connection.execute("INSERT INTO meta (key, value) VALUES (?, ?)", (MOVED_FROM, source))
-    return int(connection.execute("SELECT count(*) FROM memory").get)
+            raise Unavailable("The copy differs from what was copied; nothing was changed. Try again.", part="store")
 
 
 def _columns(connection: apsw.Connection, table: str) -> list[str]:

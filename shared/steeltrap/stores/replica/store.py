@@ -6,7 +6,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from datetime import timedelta
+from datetime import datetime, timedelta
 from math import inf
 from pathlib import Path
 from typing import Final
@@ -20,6 +20,7 @@ from ..sqlite.space import SqliteSpace
 from ..sqlite.store import SqliteStore
 from .caching import discard
 from .file import ReplicaFile
+from .history import build
 
 _log = logging.getLogger("steeltrap")
 
@@ -58,6 +59,10 @@ class ReplicaStore(SqliteStore):
         file = self._replica(user)
         file.catch_up(deadline)
         return file
+
+    def build(self, user: UserRef, at: datetime, path: Path) -> None:
+        """Make a file of a user's memories as they were at a time. Raises InvalidInput for a time that is too early."""
+        build(self._logs.of(user), user, self._logs.id(), at, path)
 
     def unlist(self, user: UserRef) -> None:
         self._logs.of(user).unlist_user()

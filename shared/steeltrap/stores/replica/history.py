@@ -1,0 +1,135 @@
+"""A user's log as a history: the memories as they were at a time, as far back as the log goes.
+
+It goes back to its first entry, or to the last forgetting: what was forgotten never comes back. Times are those of the
+writers' clocks. A user's memories are put back by one more entry, which other machines apply like any other.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from secrets import token_hex
+from typing import Final
+
+import apsw
+
+from ...errors import InvalidInput
+from ...model import UserRef, from_micros, to_micros
+from ...ports import Deadline, Log
+from ...text.limits import from_key
+from ..sqlite.connection import transaction
+from ..sqlite.file import UNFINISHED, UserFile
+from ..sqlite.opening import READER_KIB
+from .applying import apply_patchsets
+from .bases import unpacked
+from .entries import LogEntry, damaged, unpack
+from .moving import replace_rows
+from .position import open_replica
+from .tables import fingerprint
+
+_BLOCK: Final = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """What a restore would change: by id, the text as it is now and as it was; None where there is no memory."""
+
+    id: str
+    now: str | None
+    then: str | None
+
+
+def build(log: Log, user: UserRef, log_id: bytes, at: datetime, path: Path) -> None:
+    """Make a file of a user's memories as they were at a time. Raises InvalidInput for a time that is too early."""
+    moment = to_micros(at)
+    base = _base_before(log, user, moment)
+    if base is None:
+        first = _entry(log, user, 1)
+        if first is not None and (first.kind == "stub" or first.written > moment):
+            earliest = _earliest(log, user, first)
+            raise InvalidInput(f"The history of these memories begins at {earliest}: name a later time.")
+        open_replica(path, new=True).connection.close()
+    else:
+        entry, size = base
+        with unpacked(entry, size, path, log_id) as made:
+            made.rename(path)
+    with closing(open_replica(path, cache_kib=READER_KIB).connection) as connection:
+        for entries in _entries_until(log, user, 1 if base is None else base[0].n + 1, moment):
+            if any(entry.schema != fingerprint(connection) for entry in entries):
+                raise InvalidInput("The history of these memories begins at the last migration: name a later time.")
+            with transaction(connection):
+                apply_patchsets(connection, entries)
+
+
+def _base_before(log: Log, user: UserRef, moment: int) -> tuple[LogEntry, int] | None:
+    """The newest base that was the state at a time or before, and its size."""
+    for name in reversed(log.bases()):
+        entry = _entry(log, user, name.n)
+        if entry is not None and entry.written <= moment and (data := log.read_base(name)) is not None:
+            return unpack(data, user, name.n), len(data)
+    return None
+
+
+def _entry(log: Log, user: UserRef, n: int) -> LogEntry | None:
+    [data] = log.read([n])
+    return None if data is None else unpack(data, user, n)
+
+
+def _earliest(log: Log, user: UserRef, first: LogEntry) -> str:
+    written = first.written
+    if first.kind == "stub":
+        root = _entry(log, user, log.bases()[0].n)
+        written = written if root is None else root.written
+    return f"{from_micros(written):%Y-%m-%d %H:%M:%S} UTC"
+
+
+def _entries_until(log: Log, user: UserRef, n: int, moment: int) -> Iterator[list[LogEntry]]:
+    """The entries from a number on that were written up to a time, in blocks."""
+    while True:
+        entries: list[LogEntry] = []
+        for data in log.read(range(n, n + _BLOCK)):
+            entry = None if data is None else unpack(data, user, n)
+            if entry is None or entry.written > moment:
+                break
+            if entry.kind in ("stub", "base"):
+                raise damaged(f"entry {n} is a {entry.kind}, and no base is behind it")
+            entries += [entry] if entry.kind == "change" else []  # a migration leaves the rows as they are
+            n += 1
+        else:
+            if entries:
+                yield entries
+            continue
+        if entries:
+            yield entries
+        return
+
+
+def differences(now: Path, then: Path) -> list[Difference]:
+    """The memories that differ between two files, messages too; a deleted memory is none."""
+    old, new = _texts(then), _texts(now)
+    return [
+        Difference(id, new.get(id, (None, None))[1], old.get(id, (None, None))[1])
+        for id in sorted(old.keys() | new.keys())
+        if old.get(id) != new.get(id)
+    ]
+
+
+def _texts(path: Path) -> Mapping[str, tuple[int, str]]:
+    """By id the version and the text of all memories of a file."""
+    with closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)) as connection:
+        rows = connection.execute("SELECT id, version, image FROM memory WHERE deleted_at IS NULL")
+        return {from_key(id): (version, str(json.loads(image)["content"])) for id, version, image in rows}
+
+
+def put_back(file: UserFile, then: Path, deadline: Deadline) -> None:
+    """Put the memories of a file in place of a user's. Raises Unavailable."""
+
+    def redo(connection: apsw.Connection, _: int) -> None:
+        replace_rows(connection, then)
+        # The index of every process is made anew: the numbers of changes go back.
+        connection.execute("UPDATE meta SET value = ? WHERE key = 'generation'", (token_hex(8),))
+        connection.execute("DELETE FROM meta WHERE key = ?", (UNFINISHED,))
+
+    file.transaction("move", redo, deadline)
