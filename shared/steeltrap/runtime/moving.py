@@ -90,7 +90,7 @@ def restore(
 def as_it_was(
     settings: Settings, user: UserRef, at: datetime
 ) -> "Iterator[tuple[list[Difference], Callable[[], None]]]":
-    """What differs between a user's memories at a time and now, and a function that puts those of then in their place.
+    """The differences between a user's memories at a time and now, and a function that puts those of then back.
 
     Raises InvalidInput for a store that has no history, or a time before it; Unavailable.
     """

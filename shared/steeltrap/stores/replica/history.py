@@ -34,7 +34,7 @@ _BLOCK: Final = 256
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """What a restore would change: by id, the text as it is now and as it was; None where there is no memory."""
+    """A memory that a restore changes: its text as it is now and as it was; None where there is none."""
 
     id: str
     now: str | None
