@@ -13,8 +13,8 @@ from . import terminal
 from .terminal import Exit, complain, confirm, progress_bar, say, write_json
 
 if TYPE_CHECKING:
+    from ..runtime.moving import Difference
     from ..settings import Settings
-    from ..stores.replica.history import Difference
 
 _PLACE = "A folder, or a URL: s3://bucket/prefix, gs://..., az://..., dynamodb://table?bases=..., file:///folder."
 

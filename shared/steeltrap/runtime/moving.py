@@ -20,7 +20,7 @@ from . import local
 from .clock import SystemClock
 
 if TYPE_CHECKING:
-    from ..stores.replica.history import Difference
+    from ..stores.replica.history import Difference as Difference
     from ..stores.replica.moving import Place
     from ..stores.sqlite.backup import Manifest
     from ..stores.sqlite.restoring import Restored
