@@ -11,10 +11,10 @@ from embedding import HashedWords
 from spaces import in_time
 from steeltrap.errors import InvalidInput
 from steeltrap.invoke import Door
-from steeltrap.model import Caller, UserRef
+from steeltrap.model import Caller, Difference, UserRef
 from steeltrap.stores.logs.folder import FolderLogs
 from steeltrap.stores.replica import ReplicaStore
-from steeltrap.stores.replica.history import Difference, differences, put_back
+from steeltrap.stores.replica.history import differences, put_back
 from steeltrap.toolsets import CATALOGUE
 
 ANA = UserRef("ana")

@@ -13,7 +13,7 @@ from . import terminal
 from .terminal import Exit, complain, confirm, progress_bar, say, write_json
 
 if TYPE_CHECKING:
-    from ..runtime.moving import Difference
+    from ..model import Difference
     from ..settings import Settings
 
 _PLACE = "A folder, or a URL: s3://bucket/prefix, gs://..., az://..., dynamodb://table?bases=..., file:///folder."

@@ -6,7 +6,7 @@ timezone-aware UTC.
 
 from .caller import EVERYTHING, Caller, Permissions, UserRef
 from .candidates import NO_TERMS, NO_TIME, Candidate, Candidates
-from .changes import Author, Draft, Edit
+from .changes import Author, Difference, Draft, Edit
 from .filter import FILTERABLE, FLAGS, TEXTS, TIMES, Filter, FilterKind
 from .memory import (
     DEFAULT_SCOPE,
@@ -80,6 +80,7 @@ __all__ = [
     "Candidates",
     "ContentType",
     "Days",
+    "Difference",
     "Diversity",
     "Draft",
     "Edit",

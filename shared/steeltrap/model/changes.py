@@ -1,4 +1,4 @@
-"""The forms in which callers write: a new memory, and the edit of a stored one; and who writes."""
+"""The forms in which callers write: a new memory, the edit of a stored one; who writes, and what would change."""
 
 from dataclasses import field, replace
 from datetime import datetime, timedelta
@@ -78,3 +78,12 @@ class Author:
     at: datetime
     is_untrusted: bool = False
     import_id: str | None = None
+
+
+@frozen
+class Difference:
+    """A memory that a restore changes: its text as it is now and as it was; None where there is none."""
+
+    id: str
+    now: str | None
+    then: str | None

@@ -13,14 +13,13 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Final
 
 from ..errors import Conflict, InvalidInput, NotFound, SteeltrapError
-from ..model import UserRef
+from ..model import Difference, UserRef
 from ..ports import Deadline, FileStore
 from ..settings import Settings, read_settings
 from . import local
 from .clock import SystemClock
 
 if TYPE_CHECKING:
-    from ..stores.replica.history import Difference as Difference
     from ..stores.replica.moving import Place
     from ..stores.sqlite.backup import Manifest
     from ..stores.sqlite.restoring import Restored

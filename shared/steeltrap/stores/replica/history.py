@@ -7,7 +7,6 @@ writers' clocks. A user's memories are put back by one more entry, which other m
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import closing
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from secrets import token_hex
@@ -16,7 +15,7 @@ from typing import Final
 import apsw
 
 from ...errors import InvalidInput
-from ...model import UserRef, from_micros, to_micros
+from ...model import Difference, UserRef, from_micros, to_micros
 from ...ports import Deadline, Log
 from ...text.limits import from_key
 from ..sqlite.connection import transaction
@@ -30,15 +29,6 @@ from .position import open_replica
 from .tables import fingerprint
 
 _BLOCK: Final = 256
-
-
-@dataclass(frozen=True, slots=True)
-class Difference:
-    """A memory that a restore changes: its text as it is now and as it was; None where there is none."""
-
-    id: str
-    now: str | None
-    then: str | None
 
 
 def build(log: Log, user: UserRef, log_id: bytes, at: datetime, path: Path) -> None:
