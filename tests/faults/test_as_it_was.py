@@ -73,9 +73,9 @@ def test_memories_are_as_they_were_on_every_machine(
     assert other.found("heron") == ["The heron flew away."]
     assert restore(machine, then, tmp_path) == sorted(
         [
-            Difference(heron, "The heron flew away.", "The heron stands in the reeds."),
-            Difference(otter, None, "The otter swims."),
-            Difference(tern, "A tern dives.", None),
+            Difference(id=heron, now="The heron flew away.", then="The heron stands in the reeds."),
+            Difference(id=otter, now=None, then="The otter swims."),
+            Difference(id=tern, now="A tern dives.", then=None),
         ],
         key=lambda each: each.id,
     )

@@ -100,7 +100,7 @@ def differences(now: Path, then: Path) -> list[Difference]:
     """The memories that differ between two files, messages too; a deleted memory is none."""
     old, new = _texts(then), _texts(now)
     return [
-        Difference(id, new.get(id, (None, None))[1], old.get(id, (None, None))[1])
+        Difference(id=id, now=new.get(id, (None, None))[1], then=old.get(id, (None, None))[1])
         for id in sorted(old.keys() | new.keys())
         if old.get(id) != new.get(id)
     ]
