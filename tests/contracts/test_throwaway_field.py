@@ -25,7 +25,7 @@ pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[2]
 _FIELD = "    agent_label: str | None = None\n"
-_INPUT = "    agent_label: str | None = Field("
+_INPUT = "    agent_label: Label | None = Field("
 _OFFERED = '    mood: str | None = Field(None, max_length=256, description="Its mood.")\n'
 LINES = (
     ("model/memory.py", _FIELD, _FIELD.replace("agent_label", "mood")),

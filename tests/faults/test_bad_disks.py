@@ -2,6 +2,7 @@
 
 import shutil
 import subprocess
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -95,11 +96,18 @@ def test_a_backup_to_a_full_disk_says_so_and_leaves_nothing_there(disk: Path, tm
         assert set(contents(server, "ana")) == {kept}
 
 
+def make_read_only(disk: Path) -> None:
+    """Turn a disk read-only as soon as the server that starts has no file open any more."""
+    ends = time.monotonic() + 30
+    while subprocess.run(["mount", "-o", "remount,ro", disk], capture_output=True, check=False).returncode:
+        assert time.monotonic() < ends
+
+
 def test_a_disk_that_turns_read_only_is_said_and_writes_come_back(disk: Path) -> None:
     with serving(disk / "data") as server:
         kept = save(server, "ana", "the heron")
     with serving(disk / "data") as server:
-        subprocess.run(["mount", "-o", "remount,ro", disk], check=True)
+        make_read_only(disk)
         # SQLite can't read a file in WAL mode either, if nobody had it open before.
         for status, body in (
             server.call("core.save", "ana", content="the otter"),

@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from threading import Event, Thread
 from typing import Final
 
@@ -40,6 +40,13 @@ def reanalysing_behind(door: Door, users: Sequence[UserRef] | None = None) -> It
         thread.join(_STOP_SECONDS)
 
 
+def _passing(door: Door, user: UserRef) -> AbstractContextManager[None]:
+    """Nobody's file stays open for having been looked at."""
+    from ..stores.sqlite import SqliteStore
+
+    return door.store.in_passing(user) if isinstance(door.store, SqliteStore) else nullcontext()
+
+
 def _reanalyse(door: Door, users: Sequence[UserRef] | None, stopped: Event) -> None:
     failures: list[tuple[UserRef | None, SteeltrapError]] = []
     run = Run(store=door.store, call_for=door.call_for, report=lambda user, error: failures.append((user, error)))
@@ -49,11 +56,15 @@ def _reanalyse(door: Door, users: Sequence[UserRef] | None, stopped: Event) -> N
         unlisted = len(failures)
         for _ in range(_ROUNDS):
             del failures[unlisted:]
-            run.reanalyse(
-                left,
-                seconds_left=lambda: min(USER_SECONDS, ends - door.clock.monotonic()),
-                may_go_on=lambda: not stopped.wait(_PAUSE_SECONDS),
-            )
+            for user in left:
+                if stopped.is_set():
+                    break
+                with _passing(door, user):
+                    run.reanalyse(
+                        [user],
+                        seconds_left=lambda: min(USER_SECONDS, ends - door.clock.monotonic()),
+                        may_go_on=lambda: not stopped.wait(_PAUSE_SECONDS),
+                    )
             left = [user for user, error in failures if user is not None and error.can_retry]
             if not left or stopped.is_set():
                 break

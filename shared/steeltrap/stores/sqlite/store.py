@@ -5,6 +5,7 @@ import os
 import threading
 from collections import OrderedDict
 from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import datetime, timedelta
 from itertools import islice
 from math import inf
@@ -90,6 +91,17 @@ class SqliteStore:
     def open_file(self, user: UserRef, deadline: Deadline) -> UserFile:
         """A user's file, as it is now: for who moves all of it to another store. Raises Unavailable."""
         return self._file(user)
+
+    @contextmanager
+    def in_passing(self, user: UserRef) -> Iterator[None]:
+        """A user's file that is opened in the block is let go of at its end, unless it was open before or is in use."""
+        with self._lock:
+            was_open = user in self._open
+        yield
+        with self._lock:
+            file = None if was_open else self._open.get(user)
+        if file is not None and file.put_away():
+            self._drop(user, file)
 
     def unlist(self, user: UserRef) -> None:
         """Take a user whose memories were moved out of `users`. A folder knows them by their files."""
