@@ -14,6 +14,10 @@ def url(tmp_path):
     return f"file://{tmp_path}/log"
 
 
+def key_ids(run):
+    return [key["id"] for key in json.loads(run("keys", "list", "--json").stdout)]
+
+
 def recalled(run, user):
     found = run("recall", "heron", "--user", user)
     return (found.exit_code, found.stdout + found.stderr)
@@ -22,6 +26,7 @@ def recalled(run, user):
 def test_memories_and_files_of_all_users_go_to_a_log_and_back(run, data, tmp_path, url):
     run("remember", "the heron stands in the reeds", "--user", "ana")
     run("remember", "the heron flies", "--user", "bob")
+    key = run("keys", "add", "--user", "ana").stdout.strip()
     FolderFiles(data).files(UserRef("ana")).write("kept/memories.json", b"[]")
     there = run("move", data, url)
     assert there.exit_code == 0, there.stderr
@@ -32,11 +37,23 @@ def test_memories_and_files_of_all_users_go_to_a_log_and_back(run, data, tmp_pat
     assert run("config", "set", "store", url).exit_code == 0
     assert "the heron stands in the reeds" in recalled(run, "ana")[1]
     assert FolderFiles(tmp_path / "log").files(UserRef("ana")).read("kept/memories.json", most=9) == b"[]"
+    assert key_ids(run) == [key.split("_")[1]]
     assert run("remember", "the heron sleeps", "--user", "ana").exit_code == 0
     back = run("move", url, data, "--json")
     assert json.loads(back.stdout) == {"users": 2, "memories": 3, "files": 1, "moved_before": 0, "failed": []}
     assert run("config", "set", "store", "sqlite").exit_code == 0
     assert "the heron sleeps" in recalled(run, "ana")[1]
+    assert key_ids(run) == [key.split("_")[1]]
+
+
+def test_a_key_that_was_revoked_after_a_move_stays_revoked(run, data, url):
+    run("remember", "the heron stands in the reeds")
+    run("keys", "add", "--user", "ana")
+    assert run("move", data, url).exit_code == 0
+    assert run("config", "set", "store", url).exit_code == 0
+    assert run("keys", "revoke", *key_ids(run)).exit_code == 0
+    assert run("move", data, url).exit_code == 0
+    assert key_ids(run) == []
 
 
 def test_one_user_alone_is_moved(run, data, url):
@@ -72,6 +89,8 @@ def test_a_backup_of_a_log_is_restored_as_a_folder_and_into_another_log(run, dat
     assert run("config", "set", "store", url).exit_code == 0
     run("remember", "the heron stands in the reeds", "--user", "ana")
     run("remember", "the heron flies", "--user", "bob")
+    run("keys", "add", "--user", "ana")
+    keys = key_ids(run)
     FolderFiles(tmp_path / "log").files(UserRef("ana")).write("kept/memories.json", b"[]")
     made = run("backup", tmp_path / "monday")
     assert made.exit_code == 0, made.stderr
@@ -84,6 +103,7 @@ def test_a_backup_of_a_log_is_restored_as_a_folder_and_into_another_log(run, dat
     restored = run("restore", tmp_path / "monday")
     assert restored.exit_code == 0, restored.stderr
     assert f"to {url}-2." in restored.stdout
+    assert key_ids(run) == keys
     assert "the heron flies" in recalled(run, "bob")[1]
     assert FolderFiles(tmp_path / "log-2").files(UserRef("ana")).read("kept/memories.json", most=9) == b"[]"
 

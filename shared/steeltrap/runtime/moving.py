@@ -42,7 +42,8 @@ class Moves:
 def move(source: str, target: str, *, only: UserRef | None = None, advance: Callable[[int, int], None]) -> Moves:
     """Move all users' memories and exported files, or one user's, while others read and write them.
 
-    A place is a folder's path or a URL as STEELTRAP_STORE takes it. Each user is moved whole or not at all. Raises
+    A place is a folder's path or a URL as STEELTRAP_STORE takes it. Each user is moved whole or not at all. API keys go
+    along once everybody has. Raises
     InvalidInput for a place that isn't one, Unavailable for one that can't be reached.
     """
     from ..stores.replica.moving import move_user
@@ -50,7 +51,11 @@ def move(source: str, target: str, *, only: UserRef | None = None, advance: Call
     places = _settings_of(source), _settings_of(target)
     if places[0].place == places[1].place:
         raise InvalidInput("Both places are the same: name another one to move to.")
-    return _for_each(move_user, *places, only=only, advance=advance)
+    done = _for_each(move_user, *places, only=only, advance=advance)
+    if only is None and not done.failures:
+        for name in _copy_keys(*places):
+            local.open_keys_folder(places[0]).remove(name)
+    return done
 
 
 def back_up(
@@ -63,6 +68,7 @@ def back_up(
     target.parent.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(prefix=f".{target.name}-", dir=target.parent) as folder:
         copies = _for_each(copy_user, settings, _settings_of(folder), advance=advance)
+        _copy_keys(settings, _settings_of(folder))
         left_out = [backup.LeftOut(f"user {user.user_id}", reason) for user, reason in copies.failures]
         Path(folder, "users").mkdir(exist_ok=True)
         return backup.back_up(Path(folder), target, SystemClock(), skip=skip, left_out=left_out)
@@ -78,6 +84,7 @@ def restore(
     with TemporaryDirectory(prefix="steeltrap-restore-") as folder:
         restored = restoring.restore(source, Path(folder, "data"), SystemClock(), skip=skip, replace=False)
         copies = _for_each(copy_user, _settings_of(str(Path(folder, "data"))), settings, advance=advance)
+        _copy_keys(_settings_of(str(Path(folder, "data"))), settings)
     if copies.failures:
         user, reason = copies.failures[0]
         more = f" So it is for {len(copies.failures) - 1:,} others." if len(copies.failures) > 1 else ""
@@ -152,6 +159,18 @@ def _opened(settings: Settings) -> "Iterator[tuple[Place, FileStore | None]]":
         ending.callback(store.close)
         assert isinstance(store, SqliteStore)
         yield Place(settings.place, store), local.open_files(settings)
+
+
+def _copy_keys(source: Settings, target: Settings) -> Sequence[str]:
+    """Copy the API keys that the target lacks; the names of all that are there now."""
+    if source.keys_folder is not None:  # it is everybody's, wherever the memories are
+        return ()
+    old, new = local.open_keys_folder(source), local.open_keys_folder(target)
+    names = list(old.written())
+    for name, content in zip(names, old.read(*names), strict=True):
+        if content is not None:
+            new.create(name, content)
+    return names
 
 
 def _copy_files(source: FileStore | None, target: FileStore | None, user: UserRef, *, again: bool) -> int:
