@@ -46,7 +46,8 @@ def http_server(
         # A server whose log nobody reads stops once the pipe is full.
         logged: list[str] = []
         threading.Thread(target=logged.extend, args=(process.stderr,), daemon=True).start()
-        yield HttpServer(int(said[0].split(" on ")[1].split(" ")[0].rpartition(":")[2]), process.pid, logged)
+        listens = next(line for line in said if line.startswith("steeltrap listens on "))
+        yield HttpServer(int(listens.split(" on ")[1].split(" ")[0].rpartition(":")[2]), process.pid, logged)
 
 
 class HttpClient:

@@ -61,7 +61,7 @@ def locomo(tmp_path):
     }
     questions = [
         {"question": "Who adopted a parrot?", "category": 4, "evidence": ["D1:01"]},
-        {"question": "parrot and sister sails", "category": 1, "evidence": ["D1:1; D2:1"]},
+        {"question": "adopted a parrot, my sister sails boats", "category": 1, "evidence": ["D1:1; D2:1"]},
         {"question": "xylophone", "category": 3, "evidence": ["D9:9"]},
         {"question": "who sails?", "category": 5, "evidence": ["D2:1"]},
         {"question": "no evidence", "category": 2, "evidence": []},
