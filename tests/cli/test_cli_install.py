@@ -426,7 +426,7 @@ def test_the_command_is_found_without_a_path(monkeypatch, tmp_path):
     assert installing._command() == [str(scripts / "steeltrap")]
     (scripts / "steeltrap").unlink()
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(Unavailable, match="not installed"):
+    with pytest.raises(Unavailable, match="is not beside this Python"):
         installing._command()
 
 

@@ -20,6 +20,7 @@ RULES: Final = (
     r"give at least one message in `messages`, or `ended: true`",
     r"give what to change, besides the id",
     r"`version` goes with `id` only",
+    r"`happened_after` and `happened_before` go with `order` \"happened\"\.",
     r"`deleted` goes with `limit` and `offset` only",
     r"`\w+` is for the operation '\w+' only",
     r"`\w+` is required for an? ",

@@ -63,7 +63,7 @@ def _with_a_smaller_limit(operation: Any) -> None:
         ("core.retrieve_memory", _without_outcomes_of_a_search, "Response header does not conform to the schema"),
         ("core.stats", _with_another_answer, "Response violates schema"),
         ("core.search", _with_nothing_required, "Schema-valid request rejected"),
-        ("core.list", _with_a_smaller_limit, "Schema-violating request accepted"),
+        ("core.search", _with_a_smaller_limit, "Schema-violating request accepted"),
     ],
 )
 def test_a_document_that_says_otherwise_is_noticed(

@@ -55,7 +55,7 @@ COMMANDS: Final[Groups] = {
         "config": Row("configuration", "Show the settings, or keep one with `config set`."),
         "move": Row("moving", "Move memories and exported files to another place, while they are used."),
         "backup": Row("upkeep", "Back up the data folder, also while it is served."),
-        "restore": Row("upkeep", "Restore a backup into a new or empty data folder."),
+        "restore": Row("upkeep", "Restore a backup, or a user's memories as they were at a time."),
         "embedder": Row("embedding", "Choose the embedding model."),
         "reembed": Row("upkeep", "Re-embed all memories of all users with the current embedder."),
         "bench": Row("benchmarks", "Measure retrieval and speed."),

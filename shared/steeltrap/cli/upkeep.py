@@ -303,11 +303,11 @@ def restore(
     as_json: terminal.Json = False,
     data: terminal.Data = None,
 ) -> None:
-    """Restore a backup into a new or empty data folder, or a user's memories as they were at a time.
+    """Restore a backup, or a user's memories as they were at a time.
 
-    Every file of a backup is compared with its checksum, and every user's file is looked into, before anything changes.
-    Stop the server first. To restore a deleted memory, use `undo`. With --at, what would change is shown first; a
-    server goes on meanwhile.
+    A backup goes into a new or empty data folder, or into a store at a URL. Every file of it is compared with its
+    checksum, and every user's file is looked into, before anything changes. Stop the server first. To restore a deleted
+    memory, use `undo`. With --at, what would change is shown first; a server goes on meanwhile.
     """
     from .. import settings_file
     from ..runtime import local as runtime
