@@ -175,8 +175,8 @@ def test_of_a_query_of_many_words_the_same_are_looked_for(pair: Pair) -> None:
     assert found == pytest.approx(expected, abs=EXACT)
 
 
-# SQLite ranks all of them. What is said near a message, or elsewhere in its conversation, may lie beyond the 200 best of
-# each leg that OpenSearch answers.
+# SQLite ranks all of them. What is said near a message, or elsewhere in its conversation, may lie beyond the 200 best
+# of each leg that OpenSearch answers.
 @pytest.mark.parametrize(
     ("admitted", "least"), [(Filter(), 0.96), (Filter(include_turns=True), 0.92)], ids=["memories", "with turns"]
 )
