@@ -1,4 +1,5 @@
-"""Small files that other programs write: read and added to only where a regular file is in their place.
+"""Small files that other programs write, or read: read and added to only where a regular file is in their place, and
+replaced at once.
 
 A pipe, a device or a terminal may never answer, and a sparse file of a few bytes on the disk may have gigabytes to
 read. Needs the standard library alone: hooks use it before anything else of the product is imported.
@@ -41,6 +42,23 @@ def append_line(path: str | Path, text: str) -> None:
         os.write(file, (text + "\n").encode(errors="backslashreplace"))
     finally:
         os.close(file)
+
+
+def replace_file(path: Path, text: str, mode: int = 0o600) -> None:
+    """Put a text in place of the file at a path, as a whole or not at all. No folder is made. Raises OSError."""
+    import tempfile  # hooks, which only read and add, start without it
+
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")  # its mode is 0600
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(text.encode())
+            file.flush()
+            os.fsync(file.fileno())
+        Path(name).chmod(mode)
+        Path(name).replace(path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
 
 
 def _opened(path: str | Path, flags: int) -> int:

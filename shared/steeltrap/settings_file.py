@@ -6,13 +6,12 @@ alone to read: hooks do.
 """
 
 import os
-import tempfile
 from datetime import date, time
 from pathlib import Path
 from typing import Any, Final
 
 from .errors import InvalidInput
-from .regular_files import read_regular
+from .regular_files import read_regular, replace_file
 
 NAME: Final = "steeltrap.toml"
 _MAX_BYTES: Final = 256 * 1024
@@ -76,13 +75,4 @@ def write(folder: Path, text: str) -> None:
     """Write the file at once, so that only its owner can read it. Raises OSError."""
     path = Path(os.path.realpath(path_in(folder)))
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")  # its mode is 0600
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(text.encode())
-            file.flush()
-            os.fsync(file.fileno())
-        Path(name).replace(path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
+    replace_file(path, text)

@@ -10,7 +10,6 @@ import math
 import os
 import re
 import shlex
-import tempfile
 import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -24,7 +23,7 @@ from tomlkit.exceptions import TOMLKitError
 from tomlkit.items import Table
 
 from ..errors import Conflict, InvalidInput
-from ..regular_files import read_regular
+from ..regular_files import read_regular, replace_file
 from .installing import NAME, Part, is_own_server, own_hooks, without_own_hooks
 
 
@@ -412,14 +411,4 @@ def _read(path: Path) -> str | None:
 def _replace(path: Path, text: str, like: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     mode = like.stat().st_mode & 0o777 if like.exists() else 0o600
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(text.encode())
-            file.flush()
-            os.fsync(file.fileno())
-        Path(name).chmod(mode)
-        Path(name).replace(path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
+    replace_file(path, text, mode)
