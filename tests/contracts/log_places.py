@@ -89,16 +89,21 @@ def dynamodb(monkeypatch: pytest.MonkeyPatch, through: str | None = None) -> str
 @contextmanager
 def place(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], Logs]]:
     """Makes clients of an empty place of a kind."""
-    if name == "gcs":
-        with serving_gcs() as address:
-            url = gcs(monkeypatch, address)
-            yield lambda: BucketLogs(url)
-        return
     if name == "folder":
         yield folder(tmp_path)
         return
-    url = {"s3": s3, "azure": azure, "dynamodb": dynamodb}[name](monkeypatch)
-    yield _opening(url)
+    with empty_url(name, monkeypatch) as url:
+        yield _opening(url)
+
+
+@contextmanager
+def empty_url(name: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """The URL of an empty place of a kind, but for a folder."""
+    if name == "gcs":
+        with serving_gcs() as address:
+            yield gcs(monkeypatch, address)
+        return
+    yield {"s3": s3, "azure": azure, "dynamodb": dynamodb}[name](monkeypatch)
 
 
 @contextmanager

@@ -6,19 +6,11 @@ import pytest
 from files_contract import *  # noqa: F403 - the suite
 
 from contracts import log_places
-from gcs_server import serving_gcs
 from steeltrap.ports import FileStore
 from steeltrap.stores.files.objects import ObjectFiles
 
 
 @pytest.fixture(params=["s3", "azure", "gcs"])
 def files(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[FileStore]:
-    with serving_gcs() as address:
-        match request.param:
-            case "s3":
-                url = log_places.s3(monkeypatch)
-            case "azure":
-                url = log_places.azure(monkeypatch)
-            case _:
-                url = log_places.gcs(monkeypatch, address)
+    with log_places.empty_url(request.param, monkeypatch) as url:
         yield ObjectFiles(url)

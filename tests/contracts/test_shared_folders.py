@@ -11,7 +11,6 @@ import pytest
 from clock import SettableClock
 from contracts import log_places
 from faults.proxy import Proxy, first, saying, unheard
-from gcs_server import serving_gcs
 from steeltrap.errors import Unavailable
 from steeltrap.ports import SharedFolder
 from steeltrap.stores import shared_folders
@@ -24,17 +23,10 @@ Connect = Callable[[str], SharedFolder]
 @pytest.fixture(params=["folder", "s3", "azure", "gcs"])
 def connect(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Connect]:
     """Makes one more client of a folder by its name, as another machine would."""
-    with serving_gcs() as address:
-        match request.param:
-            case "folder":
-                yield lambda name: LocalFolder(tmp_path / name)
-                return
-            case "s3":
-                url = log_places.s3(monkeypatch)
-            case "azure":
-                url = log_places.azure(monkeypatch)
-            case _:
-                url = log_places.gcs(monkeypatch, address)
+    if request.param == "folder":
+        yield lambda name: LocalFolder(tmp_path / name)
+        return
+    with log_places.empty_url(request.param, monkeypatch) as url:
         yield lambda name: BucketFolder(Objects(url), name)
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from clock import SettableClock
 from embedding import HashedWords
+from faults.doors import answer
 from spaces import in_time
 from steeltrap.errors import InvalidInput
 from steeltrap.invoke import Door
@@ -28,9 +29,7 @@ class Machine:
         self.door = Door(catalogue=CATALOGUE, store=self.store, embedder=HashedWords(), clock=clock)
 
     def ask(self, tool: str, **arguments: Any) -> Any:
-        result = self.door.invoke(tool, arguments, Caller(ANA))
-        assert result.error is None, result.error
-        return result.body
+        return answer(self.door, tool, Caller(ANA), **arguments)
 
     def contents(self) -> set[str]:
         return {memory["content"] for memory in self.ask("core.list", limit=100)["memories"]}

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from embedding import HashedWords
+from faults.doors import answer
 from spaces import in_time
 from steeltrap.errors import Conflict, SteeltrapError, Unavailable
 from steeltrap.invoke import Door
@@ -34,10 +35,7 @@ class Side:
 
     def ask(self, tool: str, **arguments: Any) -> Any:
         """The answer of a tool; an error is raised."""
-        result = self.door.invoke(tool, arguments, Caller(ANA))
-        if result.error is not None:
-            raise result.error
-        return result.body
+        return answer(self.door, tool, Caller(ANA), **arguments)
 
     def contents(self) -> set[str]:
         return {memory["content"] for memory in self.ask("core.list", limit=1000)["memories"]}
