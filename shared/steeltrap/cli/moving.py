@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from . import terminal
-from .terminal import Exit, complain, confirm, progress_bar, say, write_json
+from .terminal import Exit, complain, confirm, counted, progress_bar, say, write_json
 
 if TYPE_CHECKING:
     from ..model import Difference
@@ -57,7 +57,7 @@ def move(
         )
     else:
         before = f" {done.done_before:,} had been moved before." if done.done_before else ""
-        what = f"{_count(done.memories, 'memory', 'memories')} of {_count(done.users, 'user', 'users')}"
+        what = f"{counted(done.memories, 'memory', 'memories')} of {counted(done.users, 'user', 'users')}"
         say(f"Moved {what} to {target}.{before}")
         if done.users and "://" not in source:
             store = target if "://" in target else "sqlite"
@@ -107,7 +107,7 @@ def _moment(at: str) -> datetime:
 def _show(differences: "Sequence[Difference]", then: str) -> None:
     if not differences:
         return say(f"At {then} the memories were as they are now.")
-    say(f"{_count(len(differences), 'memory differs', 'memories differ')} from {then}:")
+    say(f"{counted(len(differences), 'memory differs', 'memories differ')} from {then}:")
     for each in differences[:_MOST_SHOWN]:
         for mark, style, text in (("- ", "red", each.now), ("+ ", "green", each.then)):
             if text is not None:
@@ -115,7 +115,3 @@ def _show(differences: "Sequence[Difference]", then: str) -> None:
     if len(differences) > _MOST_SHOWN:
         say(f"... and {len(differences) - _MOST_SHOWN:,} more.")
     return None
-
-
-def _count(number: int, one: str, many: str) -> str:
-    return f"{number:,} {one if number == 1 else many}"

@@ -168,6 +168,11 @@ def read_stdin() -> str:
         raise InvalidInput("The text is not valid UTF-8; send it encoded as UTF-8.") from None
 
 
+def counted(number: int, one: str, many: str) -> str:
+    """A number and its noun."""
+    return f"{number:,} {one if number == 1 else many}"
+
+
 def confirm(question: str, *, otherwise: str) -> None:
     """Ask; leaves the command unless the answer is yes. `otherwise` says what a no means, without the full stop."""
     try:

@@ -18,7 +18,18 @@ import typer
 
 from ..servers.process.logs import log_to_stderr
 from . import terminal
-from .terminal import CliSession, Exit, complain, confirm_forgetting, on_memory, opened, progress_bar, say, write_json
+from .terminal import (
+    CliSession,
+    Exit,
+    complain,
+    confirm_forgetting,
+    counted,
+    on_memory,
+    opened,
+    progress_bar,
+    say,
+    write_json,
+)
 
 if TYPE_CHECKING:
     from ..errors import SteeltrapError
@@ -82,8 +93,8 @@ def reembed(
 
 def embedded(run: "Run") -> str:
     """The sentence about a run that made vectors."""
-    memories = "1 memory" if run.memories == 1 else f"{run.memories:,} memories"
-    return f"{memories} of {_users(run.users)} got new vectors."
+    memories = counted(run.memories, "memory", "memories")
+    return f"{memories} of {counted(run.users, 'user', 'users')} got new vectors."
 
 
 def reembed_everyone(memory: CliSession, *, again: bool = False) -> "Run":
@@ -276,7 +287,7 @@ def backup(
         left_out = [each.path for each in made.left_out]
         write_json({"users": made.users, "files": len(made.files), "bytes": made.size, "left_out": left_out})
     else:
-        say(f"Backed up {_users(made.users)} ({_megabytes(made.size)}) to {target}.")
+        say(f"Backed up {counted(made.users, 'user', 'users')} ({_megabytes(made.size)}) to {target}.")
     if made.left_out:
         raise typer.Exit(Exit.OTHER)
 
@@ -335,7 +346,8 @@ def restore(
     if as_json:
         kept = {} if done.kept is None else {"kept": str(done.kept)}
         return write_json({"users": made.users, "files": len(made.files), "bytes": made.size, **kept})
-    say(f"Restored {_users(made.users)} ({_megabytes(made.size)}) of {made.began_at[:19]}Z to {settings.place}.")
+    what = f"{counted(made.users, 'user', 'users')} ({_megabytes(made.size)})"
+    say(f"Restored {what} of {made.began_at[:19]}Z to {settings.place}.")
     if done.kept is not None:
         say(f"The folder that was there before is kept: {done.kept}.")
     if settings.store_kind == "sqlite" and (names := settings_file.read(settings.data)):
@@ -356,10 +368,6 @@ def _elsewhere(settings: "Settings") -> list[str]:
 
 def _megabytes(size: int) -> str:
     return f"{size / 1_000_000:,.1f} MB"
-
-
-def _users(count: int) -> str:
-    return "1 user" if count == 1 else f"{count:,} users"
 
 
 Whose = Annotated[str | None, typer.Option("--user", metavar="ID", help="Only this user.")]

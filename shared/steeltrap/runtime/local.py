@@ -18,7 +18,7 @@ from ..errors import InvalidInput
 from ..installation import install_line
 from ..invoke import Door
 from ..model import UserRef
-from ..ports import Clock, Counters, Embedder, FileStore, Loads, Logs, MemoryStore, SharedFolder
+from ..ports import Clock, Counters, Embedder, FileStore, Loads, MemoryStore, SharedFolder
 from ..ranking.weights import WEIGHTS
 from ..settings import Settings
 from ..toolsets import CATALOGUE
@@ -125,25 +125,8 @@ def cache_of(settings: Settings) -> Path:
     return folder.expanduser() / sha256(settings.store.rstrip("/").encode()).hexdigest()[:16]
 
 
-def open_logs(settings: Settings) -> Logs:
+def open_logs(settings: Settings) -> "BucketLogs | FolderLogs":
     """The logs at the store's URL. Nothing is asked of it yet. Raises InvalidInput, Unavailable."""
-    return _opened_logs(settings)
-
-
-def probe_logs(settings: Settings, clock: Clock | None = None) -> "tuple[list[Fault], list[str]]":
-    """The faults of the place at the store's URL, and what can't be seen of it. Raises InvalidInput, Unavailable."""
-    from ..stores.logs.probing import probe
-
-    clock = clock or SystemClock()
-    with closing(_opened_logs(settings)) as logs:
-        places = logs.places(UserRef(settings.user))
-        faults = [fault for place in places for fault in probe(place, clock.now)]
-        if not any(fault.broken for fault in faults):
-            logs.id()
-    return faults, [place.unseen for place in places if place.unseen]
-
-
-def _opened_logs(settings: Settings) -> "BucketLogs | FolderLogs":
     url = urlsplit(settings.store)
     needed = ["backports.zstd"] if sys.version_info < (3, 14) else []
     needed += {"file": [], "dynamodb": ["obstore", "boto3"]}.get(url.scheme, ["obstore"])
@@ -162,6 +145,19 @@ def _opened_logs(settings: Settings) -> "BucketLogs | FolderLogs":
             from ..stores.logs.bucket import BucketLogs
 
             return BucketLogs(settings.store)
+
+
+def probe_logs(settings: Settings, clock: Clock | None = None) -> "tuple[list[Fault], list[str]]":
+    """The faults of the place at the store's URL, and what can't be seen of it. Raises InvalidInput, Unavailable."""
+    from ..stores.logs.probing import probe
+
+    clock = clock or SystemClock()
+    with closing(open_logs(settings)) as logs:
+        places = logs.places(UserRef(settings.user))
+        faults = [fault for place in places for fault in probe(place, clock.now)]
+        if not any(fault.broken for fault in faults):
+            logs.id()
+    return faults, [place.unseen for place in places if place.unseen]
 
 
 def _dynamo_logs(settings: Settings) -> "DynamoLogs":

@@ -53,8 +53,7 @@ def move(source: str, target: str, *, only: UserRef | None = None, advance: Call
         raise InvalidInput("Both places are the same: name another one to move to.")
     done = _for_each(move_user, *places, only=only, advance=advance)
     if only is None and not done.failures:
-        for name in _copy_keys(*places):
-            local.open_keys_folder(places[0]).remove(name)
+        _copy_keys(*places, remove=True)
     return done
 
 
@@ -67,8 +66,9 @@ def back_up(
 
     target.parent.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(prefix=f".{target.name}-", dir=target.parent) as folder:
-        copies = _for_each(copy_user, settings, _settings_of(folder), advance=advance)
-        _copy_keys(settings, _settings_of(folder))
+        copy = _settings_of(folder)
+        copies = _for_each(copy_user, settings, copy, advance=advance)
+        _copy_keys(settings, copy)
         left_out = [backup.LeftOut(f"user {user.user_id}", reason) for user, reason in copies.failures]
         Path(folder, "users").mkdir(exist_ok=True)
         return backup.back_up(Path(folder), target, SystemClock(), skip=skip, left_out=left_out)
@@ -82,9 +82,11 @@ def restore(
     from ..stores.sqlite import restoring
 
     with TemporaryDirectory(prefix="steeltrap-restore-") as folder:
-        restored = restoring.restore(source, Path(folder, "data"), SystemClock(), skip=skip, replace=False)
-        copies = _for_each(copy_user, _settings_of(str(Path(folder, "data"))), settings, advance=advance)
-        _copy_keys(_settings_of(str(Path(folder, "data"))), settings)
+        data = Path(folder, "data")
+        restored = restoring.restore(source, data, SystemClock(), skip=skip, replace=False)
+        backup = _settings_of(str(data))
+        copies = _for_each(copy_user, backup, settings, advance=advance)
+        _copy_keys(backup, settings)
     if copies.failures:
         user, reason = copies.failures[0]
         more = f" So it is for {len(copies.failures) - 1:,} others." if len(copies.failures) > 1 else ""
@@ -161,16 +163,17 @@ def _opened(settings: Settings) -> "Iterator[tuple[Place, FileStore | None]]":
         yield Place(settings.place, store), local.open_files(settings)
 
 
-def _copy_keys(source: Settings, target: Settings) -> Sequence[str]:
-    """Copy the API keys that the target lacks; the names of all that are there now."""
+def _copy_keys(source: Settings, target: Settings, *, remove: bool = False) -> None:
+    """Copy the API keys that the target lacks; with `remove` they are nowhere else then."""
     if source.keys_folder is not None:  # it is everybody's, wherever the memories are
-        return ()
+        return
     old, new = local.open_keys_folder(source), local.open_keys_folder(target)
     names = list(old.written())
     for name, content in zip(names, old.read(*names), strict=True):
         if content is not None:
             new.create(name, content)
-    return names
+    for name in names if remove else ():
+        old.remove(name)
 
 
 def _copy_files(source: FileStore | None, target: FileStore | None, user: UserRef, *, again: bool) -> int:

@@ -4,7 +4,6 @@ It goes back to its first entry, or to the last forgetting: what was forgotten n
 writers' clocks. A user's memories are put back by one more entry, which other machines apply like any other.
 """
 
-import json
 from collections.abc import Iterator, Mapping
 from contextlib import closing
 from datetime import datetime
@@ -109,8 +108,8 @@ def differences(now: Path, then: Path) -> list[Difference]:
 def _texts(path: Path) -> Mapping[str, tuple[int, str]]:
     """By id the version and the text of all memories of a file."""
     with closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)) as connection:
-        rows = connection.execute("SELECT id, version, image FROM memory WHERE deleted_at IS NULL")
-        return {from_key(id): (version, str(json.loads(image)["content"])) for id, version, image in rows}
+        rows = connection.execute("SELECT id, version, image ->> '$.content' FROM memory WHERE deleted_at IS NULL")
+        return {from_key(id): (version, content) for id, version, content in rows}
 
 
 def put_back(file: UserFile, then: Path, deadline: Deadline) -> None:

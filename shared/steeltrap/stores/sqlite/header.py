@@ -268,7 +268,7 @@ def is_here(connection: apsw.Connection) -> bool:
 
 
 def owner(meta: Mapping[str, Any]) -> UserRef:
-    """Whose memories a file has."""
+    """The user whose memories a file has."""
     return UserRef(str(meta["user_id"]), str(meta["tenant"]))
 
 
