@@ -17,6 +17,7 @@ from steeltrap.runtime.clock import SystemClock
 from steeltrap.stores.logs.folder import FolderLogs
 from steeltrap.stores.replica import ReplicaStore
 from steeltrap.stores.replica.caching import discard
+from steeltrap.stores.replica.position import open_replica
 
 Open = Callable[..., ReplicaStore]
 
@@ -116,6 +117,25 @@ def test_a_file_that_goes_between_two_looks_at_it_is_an_error_to_try_again(openi
         assert failed.value.can_retry
         with pytest.raises(Unavailable, match="The cache was removed"):
             file.is_there()
+
+
+def test_a_file_that_another_process_makes_again_is_never_an_empty_memory(opening: Open) -> None:
+    store = opening()
+    first = save(space_of(store, "ana"), "the heron waits")
+    path = store.path(UserRef("ana"))
+    for _ in range(20):  # a new file often gets the number of the old one's inode
+        space = store.space(UserRef("ana"), in_time())
+        assert found(search(space, "heron")) == {first.id}
+        file = store._replica(UserRef("ana"))
+        assert file.put_away()
+        assert discard(path)
+        with closing(open_replica(path, new=True).connection):  # what another process has made at first
+            with pytest.raises(Unavailable, match="The cache was removed") as failed:
+                list(space.walk())
+            assert failed.value.can_retry
+            with pytest.raises(Unavailable, match="The cache was removed"):
+                file.put_base()
+            assert [memory.id for memory in space_of(store, "ana").walk()] == [first.id]
 
 
 _PROGRAM = """

@@ -130,6 +130,12 @@ def hold(folder: Path, *, alone: bool = False) -> int | None:
     return descriptor
 
 
+def release(held: int | None) -> None:
+    """Use a folder no longer, where that could be told."""
+    if held is not None:
+        os.close(held)
+
+
 @contextmanager
 def held(folder: Path, *, alone: bool = False) -> Iterator[None]:
     """Hold a folder, if it is there, while the block runs. Raises Unavailable."""

@@ -19,7 +19,7 @@ import apsw
 from ...errors import Unavailable
 from ...model import UserRef
 from ...ports import BaseName, Log
-from ..data_folder import hold
+from ..data_folder import hold, release
 from ..sqlite.connection import select, transaction, translated
 from ..sqlite.foreign import distrust
 from ..sqlite.header import owner
@@ -71,12 +71,12 @@ def _copy_beside(path: Path) -> Iterator[Path]:
             copy, held = Path(name), hold(Path(name))
             if copy.exists():  # else another process took it for left over before it was held
                 break
-            _release(held)
+            release(held)
     try:
         yield copy
     finally:
         copy.unlink(missing_ok=True)
-        _release(held)
+        release(held)
 
 
 def remove_copies(path: Path) -> None:
@@ -85,12 +85,7 @@ def remove_copies(path: Path) -> None:
         with suppress(Unavailable):
             held = hold(copy, alone=True)
             copy.unlink(missing_ok=True)
-            _release(held)
-
-
-def _release(held: int | None) -> None:
-    if held is not None:
-        os.close(held)
+            release(held)
 
 
 def clear_bases(log: Log) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from ...errors import Unavailable
-from ..data_folder import hold
+from ..data_folder import hold, release
 
 _TRIES: Final = 50
 _PAUSE: Final = 0.02
@@ -53,8 +53,7 @@ def discard(path: Path) -> bool:
             marker.unlink(missing_ok=True)
             return True
         finally:
-            if held is not None:
-                os.close(held)
+            release(held)
     return False
 
 

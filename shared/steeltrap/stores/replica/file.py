@@ -20,7 +20,7 @@ import apsw
 from ...errors import SteeltrapError, Unavailable
 from ...model import to_micros
 from ...ports import BaseName, Clock, Deadline, Log
-from ..data_folder import DataFolder
+from ..data_folder import DataFolder, release
 from ..sqlite.connection import OPEN_SECONDS, translated, writing
 from ..sqlite.file import Kind, Redo, T, UserFile, is_marked, write_usage
 from ..sqlite.header import Header, is_here
@@ -86,6 +86,8 @@ class ReplicaFile(UserFile):
         self._make_room = make_room
         self._pause = pause
         self._known: tuple[Position, Identity | None] | None = None
+        self._highest = 0
+        self._in_full: apsw.Connection | None = None
         self._created: LogEntry | None = None
         self._fingerprint: tuple[apsw.Connection, int, bytes] | None = None
         self._committed_at = -_NEAR_SECONDS
@@ -145,7 +147,6 @@ class ReplicaFile(UserFile):
             return self._known[0]
         if file is None:
             self._let_go_of_nothing()
-            self._known = None
             return Position(self._log_id, 0, self._log_id)
         remove_copies(self.path)
         with suppress(OSError):
@@ -157,8 +158,12 @@ class ReplicaFile(UserFile):
         if position.log != self._log_id:
             self._throw_away()
             return Position(self._log_id, 0, self._log_id)
-        self._known = position, file
+        self._note(position, file)
         return position
+
+    def _note(self, position: Position, file: Identity | None) -> None:
+        self._known = position, file
+        self._highest = max(self._highest, position.n)
 
     def _let_go_of_nothing(self) -> None:
         """Close a file that was thrown away while it was open."""
@@ -175,8 +180,8 @@ class ReplicaFile(UserFile):
             self._take_in_or_begin(entries, bases)
         finally:
             self._is_beginning = False
-        position, _ = self._known or (None, None)
-        if position is not None and position.removed > position.scrubbed:
+        position = self._read_known()
+        if position.removed > position.scrubbed:
             self._scrub_here(deadline)
 
     def _take_in_or_begin(self, entries: Sequence[bytes], bases: Sequence[BaseName] | None) -> None:
@@ -218,7 +223,7 @@ class ReplicaFile(UserFile):
         except NeedsBase:
             self._fingerprint = None
             return False
-        self._known = position, opened.file
+        self._note(position, opened.file)
         self._crowded_until = self._clock.monotonic() + _CROWD_SECONDS
         if migrates:
             self._begin_connections_anew()
@@ -266,9 +271,7 @@ class ReplicaFile(UserFile):
         self._data.make()
         self.path.parent.mkdir(mode=0o700, exist_ok=True)
         with unpacked(base, size, self.path, self._log_id) as made:
-            if identity(self.path) is None and self._put_in_place(made):
-                self._known = None
-            else:
+            if identity(self.path) is not None or not self._put_in_place(made):
                 self._replace_rows(made, base, size)
         return entries
 
@@ -298,7 +301,7 @@ class ReplicaFile(UserFile):
                     write_position(connection, position)
         finally:
             connection.execute("DETACH base")
-        self._known = position, opened.file
+        self._note(position, opened.file)
 
     def _read_known(self) -> Position:
         """The position in the file, in one's turn to write."""
@@ -307,7 +310,7 @@ class ReplicaFile(UserFile):
         opened = self._open_writer()
         with translated(self.path):
             position = read_position(opened.connection, self._log_id)
-        self._known = position, opened.file
+        self._note(position, opened.file)
         return position
 
     # Writing
@@ -368,7 +371,7 @@ class ReplicaFile(UserFile):
                 position = self._append(connection, replace(position, removed=removed), "change", patchset, deadline)
                 write_position(connection, position)
         if patchset:
-            self._known = position, self._known_file()
+            self._note(position, self._known_file())
             self._committed_at = self._clock.monotonic()
 
     def _require_works_on(self, connection: apsw.Connection) -> None:
@@ -439,7 +442,7 @@ class ReplicaFile(UserFile):
             assert self._created is not None
             reload_indexes(connection, self._created)
             write_position(connection, position)
-        self._known = position, opened.file
+        self._note(position, opened.file)
 
     def _has_own_entry(self, deadline: Deadline) -> bool:
         """Whether the log took what could then not be committed to the file, and the file has it now."""
@@ -507,7 +510,7 @@ class ReplicaFile(UserFile):
     def needs_base(self) -> bool:
         """Whether so much came behind the last base that a new replica would have to read for long."""
         position = self._known[0] if self._known is not None else None
-        if position is None:
+        if position is None or self.is_lost():
             return False
         entries = position.n - position.base
         if entries > _MOST_ENTRIES and position.base_bytes < _LARGE_BASE:
@@ -521,13 +524,19 @@ class ReplicaFile(UserFile):
         clear_bases(self._log)
 
     def _put_base(self, *, forgetting: bool) -> tuple[LogEntry, int]:
-        base = make_base(
-            self.path,
-            self.header.user,
-            forgetting=forgetting,
-            written=to_micros(self._clock.now()),
-            log_id=self._log_id,
-        )
+        held = hold_open(self.path)
+        try:
+            base = make_base(
+                self.path,
+                self.header.user,
+                forgetting=forgetting,
+                written=to_micros(self._clock.now()),
+                log_id=self._log_id,
+            )
+        finally:
+            release(held)
+        if base.n < self._highest:  # another process has removed the file, and makes it again
+            raise self._data.removed(self.path)
         packed = base.pack()
         self._log.put_base(BaseName(base.n, base.forgot), packed)
         return base, len(packed)
@@ -540,7 +549,7 @@ class ReplicaFile(UserFile):
                 position, base=base.n, base_bytes=size, since_bytes=since, forgot=max(position.forgot, base.forgot)
             )
             write_position(connection, position)
-        self._known = position, self._known_file()
+        self._note(position, self._known_file())
 
     def _scrub_here(self, deadline: Deadline) -> None:
         """Rewrite the replica's file, which had what was removed. In one's turn to write."""
@@ -552,13 +561,13 @@ class ReplicaFile(UserFile):
                 position = read_position(opened.connection, self._log_id)
                 position = replace(position, scrubbed=position.removed)
                 write_position(opened.connection, position)
-        self._known = position, opened.file
+        self._note(position, opened.file)
 
     # A cache may be removed at any time
 
     def is_lost(self) -> bool:
         """Whether the file is gone that a call has brought to the end of the log."""
-        return self._known is not None and self._known[0].n > 0 and identity(self.path) is None
+        return self._highest > 0 and identity(self.path) is None
 
     def is_there(self) -> bool:
         self._wait_for_rows()
@@ -570,9 +579,18 @@ class ReplicaFile(UserFile):
     def reading(self) -> Iterator[apsw.Connection | None]:
         self._wait_for_rows()
         with super().reading() as connection:
-            if connection is None and self.is_lost():
+            if self.is_lost() if connection is None else self._is_behind(connection):
                 raise self._data.removed(self.path)
             yield connection
+
+    def _is_behind(self, connection: apsw.Connection) -> bool:
+        """Whether another process is making the file again, and not all is in it that calls have seen."""
+        if connection is self._in_full:
+            return False
+        if read_position(connection, self._log_id).n < self._highest:
+            return True
+        self._in_full = connection
+        return False
 
     def _wait_for_rows(self) -> None:
         """Let a file that begins get its rows: with none, it would look like that of a user without memories."""
@@ -603,9 +621,10 @@ class ReplicaFile(UserFile):
 
     def _disconnect(self) -> None:
         super()._disconnect()
+        # From now on another process may remove the file, and make one that gets the number of its inode.
+        self._known = self._works_on = self._in_full = None
         held, self._held = self._held, None
-        if held is not None:
-            os.close(held)
+        release(held)
 
     # Throwing away
 
@@ -618,4 +637,4 @@ class ReplicaFile(UserFile):
         with self._read_lock, translated(self.path):
             self._disconnect()
             remove_file(self.path)
-        self._known = None
+        self._highest = 0
