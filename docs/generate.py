@@ -36,7 +36,7 @@ if __name__ == "__main__":
 
 from infra.stage import Stage
 
-from docs import cost, installs, packages, registry, stub, tokens
+from docs import cost, installs, packages, registry, stub, tokens, tool_table
 
 DOCS = Path(__file__).parent
 ROOT = DOCS.parent
@@ -84,6 +84,7 @@ def pages() -> list[tuple[Path, str]]:
             (DOCS / "openapi.json", openapi_page()),
             (stub.STUB, stub.stub(CATALOGUE)),
             (stub.ASYNC_STUB, stub.async_stub(CATALOGUE)),
+            (tool_table.TABLE, tool_table.table(CATALOGUE)),
             (DOCS / "cost.md", cost.page((DOCS / "cost.md").read_text())),
             (packages.PAGE, packages.with_tables(packages.PAGE.read_text())),
             (DOCS / "agents.md", tokens.with_tokens(installs.with_installs((DOCS / "agents.md").read_text()))),

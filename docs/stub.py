@@ -38,7 +38,6 @@ from ..ports import Clock, Embedder
 _ASYNC_IMPORTS: Final = """\
 import builtins
 from collections.abc import Callable, Generator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 from os import PathLike
 from typing import Any, Literal
@@ -66,7 +65,7 @@ def async_stub(catalogue: Catalogue) -> str:
     types = [_Types(each, is_async=True) for each in toolsets]
     methods = [each.methods() for each in types]
     names = ", ".join(sorted(["Memory", *(name for each in types for name in each.dictionaries)]))
-    imports = f"{_ASYNC_IMPORTS}from .in_process import {names}\n"
+    imports = f"{_ASYNC_IMPORTS}from .in_process import {names}\nfrom .threads import CallThreads\n"
     return _formatted([_head(ASYNC_MODULE), imports, *_declared(ASYNC_MODULE, toolsets, "Async"), *methods])
 
 

@@ -25,10 +25,12 @@
 Each of the nine top types has a stable `code`, a message that a model can act on, and says whether a retry helps. The
 types below them share that code: callers see nine codes, and our code decides by type. An adapter may add its own
 subtypes. Each adapter maps foreign exceptions to these types in one place. Toolsets and surfaces decide how an error
-is rendered.
+is rendered. Between processes, a type is named by its class in small letters, such as `memory_not_found`.
 """
 
 import errno
+import re
+from collections.abc import Iterator
 from typing import Any, ClassVar, Final
 
 
@@ -210,3 +212,25 @@ class IndexFault(Internal):
 
 INDEX_FAILURES: Final = (IndexUnavailable, IndexThrottled, IndexTooLarge, IndexFault)
 """The failures of the search index, during which the store may still answer."""
+
+
+def type_name(error: SteeltrapError) -> str:
+    """The name of an error's type, or of the nearest type above it that is in this module."""
+    kind = next(each for each in type(error).__mro__ if each.__module__ == __name__)
+    return re.sub(r"(?<!^)([A-Z])", r"_\1", kind.__name__).lower()
+
+
+def restored(name: str, code: str, message: str, *, retryable: bool, details: dict[str, Any]) -> SteeltrapError:
+    """The error that another process described: of the type of that name, else of the type of that code."""
+    kinds = {each.__name__.lower(): each for each in _types(SteeltrapError)}
+    kind = kinds.get(name.replace("_", "")) or kinds.get(code.replace("_", ""), Internal)
+    error = kind(message, retryable=retryable)
+    error.details.update(details)
+    return error
+
+
+def _types(kind: type[SteeltrapError]) -> Iterator[type[SteeltrapError]]:
+    for each in kind.__subclasses__():
+        if each.__module__ == __name__:
+            yield each
+            yield from _types(each)

@@ -62,7 +62,8 @@ class Tool:
     `operation` names the Lambda function that serves it, and `access` what that function may do. `needs` says what the
     tool uses: only the store, also the embedder, or also the search index. `timeout` is in seconds.
     Only a tool with `files` gets the user's files, to read and write, so its access is write.
-    `destructive` and `idempotent` are hints for clients that ask the user first. `paths` are additional HTTP paths.
+    `destructive` and `idempotent` are hints for clients that ask the user first. With `keyed`, a call that is repeated
+    under its idempotency key has one effect. `paths` are additional HTTP paths.
     `max_bytes` limits the arguments' JSON, whatever their schema allows. `cursor` tells of an item of the answer's
     list the value with which `after` continues behind it.
     """
@@ -82,6 +83,7 @@ class Tool:
     files: bool = False
     destructive: bool = False
     idempotent: bool = False
+    keyed: bool = False
     paths: tuple[str, ...] = ()
     max_bytes: int = MAX_BODY_BYTES
     cursor: Callable[[JsonObject], str | int] | None = None

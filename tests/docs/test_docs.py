@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 import textwrap
+from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ import pytest
 from openapi_spec_validator import validate
 from typer.testing import CliRunner
 
-from docs import generate, packages, registry, stub, tokens
+from docs import generate, packages, registry, stub, tokens, tool_table
 from steeltrap.cli.app import app
 from steeltrap.cli.groups import COMMANDS, OPERATORS
 from steeltrap.servers.http import STATUS
@@ -24,6 +25,7 @@ from steeltrap.toolsets import CATALOGUE
 
 ROOT = Path(__file__).parents[2]
 OF_THE_ROOT = [ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")]
+WITH_CODE = ["docs/python.md", "docs/client.md"]
 PAGES = [*OF_THE_ROOT, *sorted(ROOT.glob("docs/**/*.md")), *sorted(ROOT.glob("examples/*.md"))]
 
 
@@ -65,6 +67,10 @@ def test_the_page_on_packages_names_each_with_its_reason() -> None:
 def test_the_types_of_the_python_calls_are_as_generated() -> None:
     assert stub.STUB.read_text() == stub.stub(CATALOGUE), "run `make docs`"
     assert stub.ASYNC_STUB.read_text() == stub.async_stub(CATALOGUE), "run `make docs`"
+
+
+def test_the_clients_table_of_tools_is_as_generated() -> None:
+    assert tool_table.TABLE.read_text() == tool_table.table(CATALOGUE), "run `make docs`"
 
 
 @pytest.mark.slow
@@ -150,10 +156,22 @@ def test_the_page_on_http_names_every_code_with_its_status() -> None:
     ]
 
 
+LOCAL = "http://127.0.0.1:8765"
+
+
+@pytest.fixture(scope="module")
+def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with generate.served(tmp_path_factory.mktemp("memories")) as (_, port):
+        yield f"http://127.0.0.1:{port}"
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("page", ["docs/python.md"])
-def test_the_code_on_a_page_runs(page: str, tmp_path: Path) -> None:
-    blocks = re.findall(r"^```python\n(.*?)^```", (ROOT / page).read_text(), re.DOTALL | re.MULTILINE)
+@pytest.mark.parametrize("page", WITH_CODE)
+def test_the_code_on_a_page_runs(page: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    text = (ROOT / page).read_text()
+    if LOCAL in text:
+        text = text.replace(LOCAL, request.getfixturevalue("url"))
+    blocks = re.findall(r"^```python\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
     assert blocks
     environment = {name: value for name, value in os.environ.items() if not name.startswith(PREFIX)}
     for number, block in enumerate(blocks):
@@ -165,7 +183,7 @@ def test_the_code_on_a_page_runs(page: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("page", ["docs/python.md"])
+@pytest.mark.parametrize("page", WITH_CODE)
 def test_the_code_on_a_page_has_right_types(page: str, tmp_path: Path) -> None:
     code = tmp_path / "page.py"
     blocks = re.findall(r"^```python\n(.*?)^```", (ROOT / page).read_text(), re.DOTALL | re.MULTILINE)

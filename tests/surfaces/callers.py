@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cache
+from io import BytesIO
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -18,13 +19,14 @@ import httpx
 import httpx2
 import pytest
 from jsonschema import Draft202012Validator
-from mcp.client import Client
+from mcp.client import Client as McpClient
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 from typer.testing import CliRunner
 
 from embedding import HashedWords
 from steeltrap.cli.app import app as commands
+from steeltrap.client import Client, connect
 from steeltrap.client.in_process import Memory, open_memory
 from steeltrap.errors import SteeltrapError
 from steeltrap.invoke import Door
@@ -115,6 +117,32 @@ def http(folder: Path) -> Iterator[Connected]:
 
 
 @contextmanager
+def client_http(folder: Path) -> Iterator[Connected]:
+    """The client of a server, which asks for problem details in every dialect."""
+    with served(create_app(door_on(folder), TrustedHeaders())) as url, ExitStack() as stack:
+
+        @cache
+        def client(caller: Caller) -> Client:
+            headers = {name: value for name, value in _headers(caller).items() if value}
+            return stack.enter_context(connect(url, headers=headers))
+
+        yield lambda caller: _client_call(client(caller))
+
+
+@contextmanager
+def client_lambda(folder: Path) -> Iterator[Connected]:
+    """The client of deployed functions, one for each operation."""
+    with opened(folder) as door:
+        functions = Functions(door)
+
+        def connect_as(caller: Caller) -> Call:
+            named = {"user": caller.user.user_id, "agent": caller.agent_id, "conversation": caller.conversation_id}
+            return _client_call(connect("lambda:steeltrap-{operation}", functions=functions, **named))
+
+        yield connect_as
+
+
+@contextmanager
 def lambda_direct(folder: Path) -> Iterator[Connected]:
     with opened(folder) as door:
 
@@ -198,10 +226,10 @@ def mcp_http(folder: Path) -> Iterator[Connected]:
     ):
 
         @cache
-        def client(caller: Caller, toolset: str) -> Client:
+        def client(caller: Caller, toolset: str) -> McpClient:
             wire = httpx2.AsyncClient(headers=_headers(caller))
             stack.enter_context(portal.wrap_async_context_manager(wire))
-            connection = Client(streamable_http_client(f"{url}/mcp/{toolset}", http_client=wire))
+            connection = McpClient(streamable_http_client(f"{url}/mcp/{toolset}", http_client=wire))
             return stack.enter_context(portal.wrap_async_context_manager(connection))
 
         yield lambda caller: _mcp_call(portal, client, caller)
@@ -214,10 +242,10 @@ def mcp_stdio(folder: Path) -> Iterator[Connected]:
     with anyio.from_thread.start_blocking_portal() as portal, ExitStack() as stack:
 
         @cache
-        def client(caller: Caller, toolset: str) -> Client:
+        def client(caller: Caller, toolset: str) -> McpClient:
             arguments = ["-m", "surfaces.stdio_server", str(folder), toolset, json.dumps(_fields(caller))]
             command = StdioServerParameters(command=sys.executable, args=arguments, env=environment)
-            return stack.enter_context(portal.wrap_async_context_manager(Client(stdio_client(command))))
+            return stack.enter_context(portal.wrap_async_context_manager(McpClient(stdio_client(command))))
 
         yield lambda caller: _mcp_call(portal, client, caller)
 
@@ -247,6 +275,8 @@ SURFACES = {
     "direct": direct,
     "python": python,
     "http": http,
+    "client-http": client_http,
+    "client-lambda": client_lambda,
     "lambda-direct": lambda_direct,
     "lambda-v1": lambda_v1,
     "lambda-v2": lambda_v2,
@@ -266,6 +296,27 @@ def opened(folder: Path) -> Iterator[Door]:
         yield door
     finally:
         door.store.close()
+
+
+@dataclass(frozen=True)
+class Functions:
+    """boto3's client for Lambda, in place of one: the functions of a door, each of one operation."""
+
+    door: Door
+
+    def invoke(self, *, FunctionName: str, Payload: bytes) -> dict[str, Any]:  # boto3's own
+        handler = tool_handler(FunctionName.partition("-")[2], open=lambda: self.door)
+        return {"StatusCode": 200, "Payload": BytesIO(json.dumps(handler(json.loads(Payload), None)).encode())}
+
+
+def _client_call(client: Client) -> Call:
+    def call(tool: str, arguments: dict[str, Any]) -> Reply:
+        got = client.invoke(tool, arguments)
+        if got.error is not None:
+            return Reply(None, True, got.error.code, got.error.message)
+        return Reply(got.body, outcome=(got.outcome or {}).get("kind"))
+
+    return call
 
 
 def _python_call(memory: Memory) -> Call:
@@ -291,7 +342,7 @@ def _api_gateway(door: Door, event: Callable[..., dict[str, Any]], caller: Calle
     return call
 
 
-def _mcp_call(portal: Any, client: Callable[[Caller, str], Client], caller: Caller) -> Call:
+def _mcp_call(portal: Any, client: Callable[[Caller, str], McpClient], caller: Caller) -> Call:
     def call(tool: str, arguments: dict[str, Any]) -> Reply:
         toolset, _, name = tool.partition(".")
         got = portal.call(client(caller, toolset).call_tool, name, arguments)

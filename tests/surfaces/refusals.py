@@ -8,7 +8,7 @@ OTHER_ID = "OTHER-ID"
 _NOBODY = "00000000-0000-4000-8000-000000000000"
 
 # The Python facade raises the engine's error, which knows no dialect.
-_PYTHON = frozenset({"python"})
+_PYTHON = frozenset({"python", "client-http", "client-lambda"})
 # Clients of MCP write NaN as null and refuse half a surrogate pair before anything is sent.
 _MCP = frozenset({"mcp-http", "mcp-stdio"})
 # Action groups send every value as a text.

@@ -1,4 +1,14 @@
-"""Clients: the tools as calls of Python, on one folder and without a server.
+"""Clients: the tools as calls of Python, in this process, against a server, or against deployed functions.
 
-Here: what a call looks like, and its types for editors. Not here: what a tool does. Programs import it.
+    connecting ─> calling, calling_in_loop ─> over_http, over_lambda, over_folder ─> answers, tool_table
+    in_process, in_loop: the engine on one folder, which `over_folder` alone imports, when it is asked for one
+
+Here: what a call looks like, its types for editors, and what is safe to repeat. Not here: what a tool does. Programs
+import it, and so does `integrations`.
 """
+
+from .calling import Client
+from .calling_in_loop import AsyncClient
+from .connecting import connect, connect_async
+
+__all__ = ["AsyncClient", "Client", "connect", "connect_async"]

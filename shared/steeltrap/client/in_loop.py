@@ -3,24 +3,17 @@
 Nothing here belongs to one loop. `in_loop.pyi` spells out the attributes (`docs/stub.py`).
 """
 
-import asyncio
 from collections.abc import Callable, Generator
-from concurrent.futures import ThreadPoolExecutor
-from contextvars import copy_context
 from functools import partial
 from os import PathLike
-from typing import Any, Final, TypeVar
+from typing import Any
 
 from ..invoke import Result
 from ..model import JsonObject
 from ..ports import Clock, Embedder
 from ..toolsets import CATALOGUE
 from .in_process import Dialect, Memory, open_memory
-
-_AT_ONCE: Final = 16
-"""Calls that run at once; further ones wait for their turn."""
-
-T = TypeVar("T")
+from .threads import CallThreads
 
 
 class AsyncMemory:
@@ -33,13 +26,13 @@ class AsyncMemory:
     carried out.
     """
 
-    def __init__(self, memory: Memory, threads: ThreadPoolExecutor) -> None:
+    def __init__(self, memory: Memory, threads: CallThreads) -> None:
         self._memory = memory
         self._threads = threads
 
     async def call(self, tool: str, /, **arguments: Any) -> Any:
         """The answer of a tool such as `core.save`. Raises the SteeltrapError that the call met."""
-        return await _run(self._threads, partial(self._memory.call, tool, **arguments))
+        return await self._threads.run(partial(self._memory.call, tool, **arguments))
 
     async def invoke(
         self, tool: str, arguments: JsonObject, *, idempotency_key: str | None = None, timezone: str | None = None
@@ -49,7 +42,7 @@ class AsyncMemory:
         `timezone` is the zone of the caller's days for this call. Raises NotFound for a tool that there isn't.
         """
         invoke = partial(self._memory.invoke, idempotency_key=idempotency_key, timezone=timezone)
-        return await _run(self._threads, partial(invoke, tool, arguments))
+        return await self._threads.run(partial(invoke, tool, arguments))
 
     def as_user(
         self,
@@ -65,11 +58,7 @@ class AsyncMemory:
 
     async def close(self) -> None:
         """Wait for the calls that run, flush what is buffered and let go of files."""
-        await asyncio.to_thread(self._close)
-
-    def _close(self) -> None:
-        self._threads.shutdown()
-        self._memory.close()
+        await self._threads.close(self._memory.close)
 
     async def __aenter__(self) -> "AsyncMemory":
         return self
@@ -92,7 +81,7 @@ class AsyncMemory:
 class AsyncDialect:
     """A toolset's tools as attributes, each to be awaited."""
 
-    def __init__(self, dialect: Dialect, threads: ThreadPoolExecutor) -> None:
+    def __init__(self, dialect: Dialect, threads: CallThreads) -> None:
         self._dialect = dialect
         self._threads = threads
 
@@ -102,7 +91,7 @@ class AsyncDialect:
         wrapped = getattr(self._dialect, name)
 
         async def call(**arguments: Any) -> Any:
-            return await _run(self._threads, partial(wrapped, **arguments))
+            return await self._threads.run(partial(wrapped, **arguments))
 
         for attribute in ("__name__", "__qualname__", "__doc__", "__signature__"):
             setattr(call, attribute, getattr(wrapped, attribute))
@@ -134,11 +123,11 @@ class Opening:
             await self._opened.close()
 
     async def _open(self) -> AsyncMemory:
-        threads = ThreadPoolExecutor(_AT_ONCE, "steeltrap")
+        threads = CallThreads("This memory is closed; open it again with `open_memory_async`.")
         try:
-            return AsyncMemory(await _run(threads, partial(_opened, self._opening)), threads)
+            return AsyncMemory(await threads.run(partial(_opened, self._opening)), threads)
         except BaseException:
-            threads.shutdown(wait=False)
+            threads.abandon()
             raise
 
 
@@ -146,15 +135,6 @@ def _opened(opening: Callable[[], Memory]) -> Memory:
     memory = opening()
     CATALOGUE.tools()  # imports them; otherwise the loop would wait for that when it first names a tool
     return memory
-
-
-async def _run(threads: ThreadPoolExecutor, work: Callable[[], T]) -> T:
-    loop = asyncio.get_running_loop()
-    try:
-        running = loop.run_in_executor(threads, copy_context().run, work)
-    except RuntimeError as error:
-        raise RuntimeError("This memory is closed; open it again with `open_memory_async`.") from error
-    return await running
 
 
 def open_memory_async(

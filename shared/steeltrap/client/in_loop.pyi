@@ -2,7 +2,6 @@
 
 import builtins
 from collections.abc import Callable, Generator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 from os import PathLike
 from typing import Any, Literal
@@ -69,6 +68,7 @@ from .in_process import (
     RecordsStoredView,
     RecordsUpdatedView,
 )
+from .threads import CallThreads
 
 class AsyncMemory:
     """One user's memory, for asyncio: the methods of `Memory`, to be awaited.
@@ -88,7 +88,7 @@ class AsyncMemory:
     associative: AsyncAssociative
     episodic: AsyncEpisodic
 
-    def __init__(self, memory: Memory, threads: ThreadPoolExecutor) -> None: ...
+    def __init__(self, memory: Memory, threads: CallThreads) -> None: ...
     async def call(self, tool: str, /, **arguments: Any) -> Any:
         """The answer of a tool such as `core.save`. Raises the SteeltrapError that the call met."""
         ...

@@ -9,7 +9,16 @@ from html import escape
 from typing import Any, Final
 
 from .. import telemetry
-from ..errors import IdentityMissing, Internal, InvalidInput, MalformedBody, NotFound, SteeltrapError, TokenRefused
+from ..errors import (
+    IdentityMissing,
+    Internal,
+    InvalidInput,
+    MalformedBody,
+    NotFound,
+    SteeltrapError,
+    TokenRefused,
+    type_name,
+)
 from ..invoke import Door, Result
 from ..model import Caller, JsonObject, Outcome
 from ..tools import Catalogue, Tool
@@ -47,7 +56,7 @@ def problem(error: SteeltrapError, status: int | None = None) -> JsonObject:
     """The problem details of an error; its facts (an id, a version) stand beside the standard members."""
     return {
         **error.details,
-        "type": f"urn:steeltrap:problem:{error.code}",
+        "type": f"urn:steeltrap:problem:{type_name(error)}",
         "title": error.code.replace("_", " ").capitalize(),
         "status": status or STATUS[error.code],
         "detail": error.message,
@@ -99,11 +108,16 @@ def answer(
     key: str | None,
     secrets: str | None = None,
     timezone: str | None = None,
+    *,
+    problems: bool = False,
 ) -> Reply:
-    """Run one call from its body's bytes, with what its headers say. Never raises."""
+    """Run one call from its body's bytes, with what its headers say. Never raises.
+
+    With `problems`, every error is answered with problem details, whatever the dialect's own form is.
+    """
     try:
         result = door.invoke(tool, body, caller, idempotency_key=key, secrets=secrets, timezone=timezone)
-        return result_reply(door, result)
+        return error_reply(result.error) if problems and result.error is not None else result_reply(door, result)
     except Exception as fault:
         return fault_reply(tool.full_name, fault)
 
@@ -117,9 +131,9 @@ def result_reply(door: Door, result: Result) -> Reply:
     return refusal_reply(door, result.tool, result.error)
 
 
-def refusal_reply(door: Door, tool: Tool, error: SteeltrapError) -> Reply:
+def refusal_reply(door: Door, tool: Tool, error: SteeltrapError, *, problems: bool = False) -> Reply:
     """The reply to a rejected call of a known tool: the dialect's error, with its status."""
-    if door.catalogue.toolsets[tool.toolset].standard_errors:
+    if problems or door.catalogue.toolsets[tool.toolset].standard_errors:
         return error_reply(error)
     result = door.refuse(tool, error)
     return _reply(STATUS[error.code], result.body, result.media, error_headers(error))
@@ -250,6 +264,11 @@ def unknown_path(catalogue: Catalogue, path: str) -> NotFound:
         case ["", "v1" | "mcp", toolset, *_] if toolset not in catalogue.toolsets:
             return NotFound(f"No toolset `{toolset}`; there are: {', '.join(catalogue.toolsets)}.")
     return NotFound("Nothing is at this path; call a tool with POST /v1/{toolset}/{tool}.")
+
+
+def wants_problems(accept: str | None) -> bool:
+    """Whether an Accept header asks for problem details, in place of the dialect's own errors."""
+    return PROBLEM_MEDIA in (accept or "")
 
 
 def is_json(media_type: str | None) -> bool:

@@ -32,6 +32,7 @@ from ..http import (
     paths,
     refusal_reply,
     unknown_path,
+    wants_problems,
     wrong_method_reply,
 )
 from ..mcp import TOOLSET
@@ -131,6 +132,7 @@ def create_app(
 
 def _endpoint(door: Door, admission: Admission, tool: Tool) -> Any:
     async def call(request: Request) -> Response:
+        problems = wants_problems(request.headers.get("Accept"))
         try:
             if not is_json(one_header(request.scope, "Content-Type")):
                 return _response(not_json_reply())
@@ -139,10 +141,10 @@ def _endpoint(door: Door, admission: Admission, tool: Tool) -> Any:
             timezone = one_header(request.scope, TIMEZONE)
             admitted = admission.admitted(request.scope, request.receive, tool.bounds, f"`{tool.full_name}`")
             async with admitted as (known, body):
-                work = partial(answer, door, tool, body, known.caller, key, secrets, timezone)
+                work = partial(answer, door, tool, body, known.caller, key, secrets, timezone, problems=problems)
                 return _response(await known.run(work))
         except SteeltrapError as error:
-            return _response(refusal_reply(door, tool, error))
+            return _response(refusal_reply(door, tool, error, problems=problems))
 
     return call
 

@@ -18,6 +18,7 @@ from .tools import (
     Open,
     authorizer,
     before_snapshot,
+    direct,
     error_object,
     flush_usage,
     loaded_door,
@@ -33,11 +34,16 @@ _TEXT = ["text/", "application/json", PROBLEM_MEDIA]
 def app_handler(
     *, open: Open = opened_door, identity: Identity | None = None, telemetry: Telemetry | None = None
 ) -> Handler:
-    """The whole HTTP surface, behind API Gateway."""
+    """The whole HTTP surface, behind API Gateway, and direct invocations of every tool."""
     from ..asgi.app import create_app
 
     found_by = identity or authorizer(read_settings())
-    return _handler(open, telemetry, lambda door: create_app(door, found_by, local=False, closes_store=False))
+    return _handler(
+        open,
+        telemetry,
+        lambda door: create_app(door, found_by, local=False, closes_store=False),
+        otherwise=lambda event, invoker: direct(None, open, event, invoker),
+    )
 
 
 def mcp_handler(
@@ -50,7 +56,17 @@ def mcp_handler(
     return _handler(open, telemetry, lambda door: create_mcp_app(door, found_by))
 
 
-def _handler(open: Open, telemetry: Telemetry | None, create: Callable[[Door], Any]) -> Handler:
+def _refuse(event: Any, invoker: str | None) -> JsonObject:
+    return {"error": error_object(InvalidInput(_UNKNOWN))}
+
+
+def _handler(
+    open: Open,
+    telemetry: Telemetry | None,
+    create: Callable[[Door], Any],
+    *,
+    otherwise: Callable[[Any, str | None], JsonObject] = _refuse,
+) -> Handler:
     @cache
     def adapted() -> tuple[Door, Mangum]:
         door = open_safely(open)
@@ -65,7 +81,7 @@ def _handler(open: Open, telemetry: Telemetry | None, create: Callable[[Door], A
         request = http_request(event)
         # With an identity of a pool it is a direct invocation, whatever its event imitates.
         if request is None or pool_identity(context) is not None:
-            return {"error": error_object(InvalidInput(_UNKNOWN))}
+            return otherwise(event, pool_identity(context))
         try:
             request.body()
             door, application = adapted()

@@ -20,7 +20,16 @@ from typing import Any, Final
 
 from ... import telemetry
 from ...arguments import decode
-from ...errors import AccessDenied, IdentityMissing, Internal, InvalidInput, NotFound, SteeltrapError, Unavailable
+from ...errors import (
+    AccessDenied,
+    IdentityMissing,
+    Internal,
+    InvalidInput,
+    NotFound,
+    SteeltrapError,
+    Unavailable,
+    type_name,
+)
 from ...invoke import Door, Result, identified
 from ...model import Caller, JsonObject, UserRef
 from ...ports import Deadline
@@ -42,6 +51,7 @@ from ..http import (
     refusal_reply,
     tool_at,
     unknown_path,
+    wants_problems,
     wrong_method_reply,
 )
 from .events import HttpRequest, http_request, http_response
@@ -146,17 +156,18 @@ def pool_identity(context: Any) -> str | None:
     return identity if isinstance(identity, str) and identity.strip() else None
 
 
-def direct(operation: str, open: Open, event: Any, identity: str | None = None) -> JsonObject:
+def direct(operation: str | None, open: Open, event: Any, identity: str | None = None) -> JsonObject:
     """The answer to a direct invocation: `body` in the dialect's own form, `error` and `outcome` beside it.
 
-    `identity` is that of an identity pool which invoked, if one did.
+    `operation` is None in a function that serves every tool. `identity` is that of an identity pool which invoked, if
+    one did.
     """
     try:
         if not isinstance(event, dict) or "tool" not in event or not event.keys() <= _FIELDS:
             raise InvalidInput(_UNKNOWN)
         door = open_safely(open)
         named = door.catalogue.tool(f"{event.get('toolset', '')}.{event['tool']}")
-        tool = served(door.catalogue, named, operation)
+        tool = named if operation is None else served(door.catalogue, named, operation)
         caller = _caller(event.get("caller"))
         if identity is not None:
             caller = _of_pool(identity, caller)
@@ -177,7 +188,7 @@ def _direct_answer(result: Result) -> JsonObject:
     """The dialect's own body; `error` beside it when the call failed, `outcome` when a search says one."""
     reply: JsonObject = {"body": result.body}
     if result.error is not None:
-        reply["error"] = error_object(result.error)
+        reply["error"] = {**error_object(result.error), "type": type_name(result.error)}
     if result.outcome is not None:
         reply["outcome"] = outcome_object(result.outcome)
     return reply
@@ -330,7 +341,9 @@ def _http(operation: str, open: Open, identity: Identity, request: HttpRequest) 
         return error_reply(error)
     if request.method != "POST":
         return wrong_method_reply(request.method)
+    problems = False
     try:
+        problems = wants_problems(one_header(request.scope, "Accept"))
         if not is_json(one_header(request.scope, "Content-Type")):
             return not_json_reply()
         caller = identified(identity.caller(request.scope))
@@ -340,10 +353,10 @@ def _http(operation: str, open: Open, identity: Identity, request: HttpRequest) 
         secrets = one_header(request.scope, SECRETS)
         timezone = one_header(request.scope, TIMEZONE)
     except SteeltrapError as error:
-        return refusal_reply(door, tool, error)
+        return refusal_reply(door, tool, error, problems=problems)
     except Exception as fault:
         return fault_reply(tool.full_name, fault)
-    reply = answer(door, tool, body, caller, key, secrets, timezone)
+    reply = answer(door, tool, body, caller, key, secrets, timezone, problems=problems)
     flush_usage(door)
     return reply
 

@@ -37,6 +37,7 @@ class RememberInput(Input):
     "save",
     "write",
     needs="index",
+    keyed=True,
     media="text/plain",
     idempotent=True,
     examples=(

@@ -60,6 +60,7 @@ class AppendedView(Answer):
     "append_messages",
     "write",
     needs="index",
+    keyed=True,
     timeout=30.0,
     examples=(
         {

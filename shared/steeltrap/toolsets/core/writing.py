@@ -50,6 +50,7 @@ class SavedView(Answer):
     "save",
     "write",
     needs="index",
+    keyed=True,
     examples=(
         {"content": "User prefers dark mode and large fonts.", "tags": ["ui", "preferences"]},
         {"content": "The deploy key rotates every 90 days.", "scope": "work/infra", "category": "fact"},
@@ -115,6 +116,7 @@ class BatchSaveInput(Input):
     "save",
     "write",
     needs="index",
+    keyed=True,
     examples=({"items": [{"content": "Ana works at Acme."}, {"content": "Ana moved to Lisbon in 2024."}]},),
 )
 def batch_save(call: Call, input: BatchSaveInput) -> BatchView:
@@ -177,6 +179,7 @@ class ConsolidateInput(Input):
     "consolidate",
     "write",
     needs="index",
+    keyed=True,
     destructive=True,
     timeout=15.0,
     examples=({"ids": ["3f2b8c1e-9d4a-4f6b-8a2e-1c5d7e9f0a3b", "7c1d2e3f-4a5b-4c6d-8e7f-9a0b1c2d3e4f"]},),

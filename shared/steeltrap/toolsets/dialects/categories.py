@@ -88,6 +88,7 @@ class StoreInput(Arguments):
     "save",
     "write",
     needs="index",
+    keyed=True,
     media="text/plain",
     examples=(
         {"category": "fact", "content": "API requires auth"},

@@ -146,6 +146,7 @@ class AcceptedView(Answer):
     "append_messages",
     "write",
     needs="index",
+    keyed=True,
     paths=("/api/v0/add_message",),
     examples=(
         {

@@ -124,7 +124,7 @@ class WrittenView(Answer):
     message: str
 
 
-@NOTES.tool("save", "write", needs="index", examples=({"content": "User's name is Shantanu"},))
+@NOTES.tool("save", "write", needs="index", keyed=True, examples=({"content": "User's name is Shantanu"},))
 def memory_save(call: Call, input: SaveInput) -> WrittenView:
     """Save an important piece of information to your persistent memory as a natural language note. Use this proactively whenever the user shares preferences, makes decisions, states facts, or tells you something worth remembering across conversations. Saved notes persist across all sessions and channels. Returns a note_id for future reference."""  # noqa: E501 - the document's words
     _check_content(input.content)

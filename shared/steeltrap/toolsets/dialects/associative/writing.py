@@ -87,6 +87,7 @@ class StoreAnswer(Succeeded):
     "save",
     "write",
     needs="index",
+    keyed=True,
     examples=(
         {"content": "The deploy key rotates every 90 days.", "scope": "work/infrastructure", "tags": ["deploy"]},
         {"content": "User prefers dark mode", "response_level": "minimal"},

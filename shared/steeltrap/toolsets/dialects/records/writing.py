@@ -72,6 +72,7 @@ class StoredView(Answer):
     "save",
     "write",
     needs="index",
+    keyed=True,
     examples=(
         {
             "content": "User prefers dark mode and large font sizes",
@@ -196,6 +197,7 @@ class ConsolidatedView(Answer):
     "consolidate",
     "write",
     needs="index",
+    keyed=True,
     destructive=True,
     timeout=15.0,
     examples=(
@@ -273,6 +275,7 @@ class BatchStoredView(Answer):
     "save",
     "write",
     needs="index",
+    keyed=True,
     examples=(
         {
             "items": [

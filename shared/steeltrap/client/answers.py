@@ -1,0 +1,118 @@
+"""A call and its answer as they cross between processes, and the failures of the way between.
+
+A server's errors come back as the types that it raised. What no server said is a `NoAnswer`, or an `Unavailable` that
+no retry helps, when something else than steeltrap answers. A failure is never an empty answer.
+"""
+
+import json
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass
+from datetime import date
+from typing import Any, Final, Protocol
+from uuid import UUID
+
+from ..errors import InvalidInput, SteeltrapError, Unavailable, restored
+from ..version import VERSION
+from .tool_table import ToolRow
+
+_SHOWN: Final = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """One call of a tool. `idempotency_key` and `timezone` are None where nothing is to be said."""
+
+    tool: str
+    row: ToolRow
+    arguments: Mapping[str, Any]
+    idempotency_key: str | None = None
+    timezone: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """The result of a call: the body, or the error. `outcome` says what happened in a search."""
+
+    body: Any = None
+    error: SteeltrapError | None = None
+    outcome: dict[str, Any] | None = None
+
+
+class Transport(Protocol):
+    """A way to reach the tools. Safe for many threads."""
+
+    def send(self, call: Call) -> Answer:
+        """The answer to one attempt. Raises NoAnswer when none came."""
+        ...
+
+    def as_user(self, user: str, *, agent: str | None, conversation: str | None, timezone: str | None) -> "Transport":
+        """The same way for another user. Raises InvalidInput where the credentials say who the user is."""
+        ...
+
+    def close(self) -> None: ...
+
+
+class NoAnswer(Unavailable):
+    """No answer came. `sent` says whether the call may have been carried out."""
+
+    def __init__(self, message: str, *, sent: bool = True, part: str = "server", **facts: Any) -> None:
+        super().__init__(message, part=part, **facts)
+        self.sent = sent
+
+
+def not_ours(what: str) -> Unavailable:
+    """The error of an answer that this client can't read, which another attempt wouldn't change."""
+    return Unavailable(what, retryable=False, part="server")
+
+
+def encoded(call: Call, value: Any) -> bytes:
+    """A value as JSON. Raises InvalidInput for what JSON can't hold."""
+    try:
+        return json.dumps(value, default=_plain, allow_nan=False, separators=(",", ":")).encode()
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidInput(f"The arguments of `{call.tool}` are no JSON ({error}); give plain values.") from None
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, date):  # a datetime is one too
+        return value.isoformat()
+    if isinstance(value, UUID):
+        return str(value)
+    if isinstance(value, Mapping):
+        return dict(value)
+    if isinstance(value, Sequence | Set) and not isinstance(value, bytes | bytearray | memoryview):
+        return list(value)
+    raise TypeError(f"{type(value).__name__} has no JSON form")
+
+
+def checked(call: Call, body: Any, place: str) -> Any:
+    """The body of a good answer. Raises Unavailable when it isn't what this version's tool answers."""
+    kinds: dict[str, type[Any]] = {"object": dict, "array": list, "string": str}
+    if not isinstance(body, kinds[call.row.answer]):
+        problem = f"is no {call.row.answer}"
+    elif missing := [name for name in call.row.fields if name not in body]:
+        problem = f"lacks `{missing[0]}`"
+    else:
+        return body
+    raise not_ours(
+        f"The answer of {place} to `{call.tool}` {problem}, so it may be of another version than this client "
+        f"({VERSION}). Install the same version of steeltrap on both sides."
+    )
+
+
+def described(facts: Mapping[str, Any], *, message: str, place: str) -> SteeltrapError:
+    """The error that an answer describes in JSON: `code`, `retryable`, `type`, and the facts beside them."""
+    code = facts.get("code")
+    if not isinstance(code, str) or not isinstance(facts.get(message), str):
+        return not_ours(f"{place} answered with an error that this client ({VERSION}) can't read: {shown(facts)}")
+    name = str(facts.get("type", "")).rpartition(":")[2]
+    standard = {message, "code", "retryable", "type", "title", "status"}
+    details = {key: value for key, value in facts.items() if key not in standard}
+    return restored(name, code, facts[message], retryable=bool(facts.get("retryable")), details=details)
+
+
+def shown(value: Any) -> str:
+    """The start of something that came as an answer, for a message."""
+    text = value if isinstance(value, str) else json.dumps(value, default=str, ensure_ascii=False)
+    text = " ".join(text[: _SHOWN + 1].split())
+    return f"{text[:_SHOWN]}..." if len(text) > _SHOWN else text

@@ -1,0 +1,209 @@
+"""The tools as calls, over any transport: names checked, answers checked, lost calls repeated where that is safe.
+
+    send ──answer──> done                        a read, or a save under its key: send again
+      └──nothing──> may it have been carried out?
+                      no: send again             yes, and repeating would do it twice: NoAnswer
+
+A save gets an idempotency key when the caller names none, so that sending it again saves once.
+"""
+
+import keyword
+import random
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any, Final
+from uuid import uuid4
+
+from ..errors import NotFound, OverQuota, SteeltrapError, Throttled
+from .answers import Answer, Call, NoAnswer, Transport
+from .tool_table import TOOLS
+
+if TYPE_CHECKING:
+    from .in_process import Agent, Associative, Categories, Core, Episodic, Notes, Records
+
+ATTEMPTS: Final = 5
+FIRST_PAUSE: Final = 0.2
+"""Seconds before the second attempt, at most; each later pause may be twice as long, or as long as the server asks."""
+PATIENCE: Final = 30.0
+"""A server that asks for a longer pause, in seconds, is not waited for."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Patience:
+    """How lost calls are repeated; `pause` waits, and `spread` makes clients pause out of step."""
+
+    attempts: int = ATTEMPTS
+    pause: Callable[[float], None] = time.sleep
+    spread: Callable[[float, float], float] = random.uniform
+
+
+class Client:
+    """One user's memory, here or elsewhere. Safe for many threads; close it at the end, or use it in a `with`.
+
+        with connect("http://127.0.0.1:8765") as memory:
+            memory.core.save(content="User prefers dark mode")
+
+    Each toolset is an attribute, and each tool one of its attributes (`memory.core.import_`, since `import` is a
+    keyword).
+    """
+
+    agent: "Agent"
+    core: "Core"
+    notes: "Notes"
+    categories: "Categories"
+    records: "Records"
+    associative: "Associative"
+    episodic: "Episodic"
+
+    def __init__(self, transport: Transport, *, patience: Patience | None = None) -> None:
+        self._transport = transport
+        self._patience = patience or Patience()
+
+    def call(self, tool: str, /, **arguments: Any) -> Any:
+        """The answer of a tool such as `core.save`. Raises the SteeltrapError that the call met."""
+        answer = self.invoke(tool, arguments)
+        if answer.error is not None:
+            raise answer.error
+        return answer.body
+
+    def invoke(
+        self,
+        tool: str,
+        arguments: dict[str, Any],
+        *,
+        idempotency_key: str | None = None,
+        timezone: str | None = None,
+    ) -> Answer:
+        """A call with everything that came back: the answer, what a search met, and a failure as a value.
+
+        `timezone` is the zone of the caller's days for this call. Raises NotFound for a tool that doesn't exist.
+        """
+        call = called(tool, arguments, idempotency_key, timezone)
+        try:
+            return self._sent(call)
+        except SteeltrapError as error:
+            return Answer(error=error)
+
+    def as_user(
+        self,
+        user: str,
+        *,
+        agent: str | None = None,
+        conversation: str | None = None,
+        timezone: str | None = None,
+    ) -> "Client":
+        """The same memory for another user; closing either closes both. Raises InvalidInput over HTTP, where the
+        token names the user."""
+        other = self._transport.as_user(user, agent=agent, conversation=conversation, timezone=timezone)
+        return Client(other, patience=self._patience)
+
+    def close(self) -> None:
+        """Let go of connections and files."""
+        self._transport.close()
+
+    def __enter__(self) -> "Client":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, toolset: str) -> "ToolCalls":
+            return ToolCalls(named(toolset), self.call)
+
+    def __dir__(self) -> list[str]:
+        return [*(name for name in super().__dir__() if not name.startswith("_")), *TOOLS]
+
+    def __repr__(self) -> str:
+        return f"<Client of {self._transport}>"
+
+    def _sent(self, call: Call) -> Answer:
+        pause = FIRST_PAUSE
+        for attempt in range(1, self._patience.attempts + 1):
+            try:
+                answer = self._transport.send(call)
+                failure = answer.error
+            except SteeltrapError as error:
+                answer, failure = Answer(error=error), error
+            if failure is None or attempt == self._patience.attempts or not may_repeat(call, failure):
+                break
+            asked = float(failure.details.get("retry_after", 0))
+            if asked > PATIENCE:
+                break
+            self._patience.pause(max(asked, self._patience.spread(0, pause)))
+            pause *= 2
+        return answer if failure is None else Answer(error=_explained(call, failure), outcome=answer.outcome)
+
+
+def called(tool: str, arguments: dict[str, Any], key: str | None, timezone: str | None) -> Call:
+    """The call of a tool's name. Raises NotFound."""
+    toolset, _, name = tool.partition(".")
+    rows = TOOLS.get(toolset)
+    if rows is None:
+        raise NotFound(f"No toolset `{toolset[:60]}`; {_nearest(toolset, TOOLS)}")
+    if name not in rows:
+        raise NotFound(f"No tool `{name[:60]}` in `{toolset}`; {_nearest(name, rows)}")
+    row = rows[name]
+    if key is None and row.repeats == "by_key":
+        key = str(uuid4())
+    return Call(tool=tool, row=row, arguments=arguments, idempotency_key=key, timezone=timezone)
+
+
+def may_repeat(call: Call, failure: SteeltrapError) -> bool:
+    """Whether the same call may be sent again: that may help, and can't do anything twice."""
+    if not failure.can_retry or isinstance(failure, OverQuota):
+        return False
+    if isinstance(failure, Throttled) or (isinstance(failure, NoAnswer) and not failure.sent):
+        return True
+    # An edit of a named version would be refused by its own first attempt.
+    return call.row.repeats != "never" and call.arguments.get("version") is None
+
+
+def _explained(call: Call, failure: SteeltrapError) -> SteeltrapError:
+    if not isinstance(failure, NoAnswer) or not failure.sent or may_repeat(call, failure):
+        return failure
+    sentence = f"{failure.cause}; `{call.tool}` may have been carried out, so look before you call it again."
+    error = NoAnswer(sentence, sent=True, retryable=False)
+    error.__cause__ = failure.__cause__
+    return error
+
+
+def _nearest(name: str, known: Iterable[str]) -> str:
+    near = get_close_matches(name[:60], list(known), 1)
+    return f"did you mean `{near[0]}`?" if near else f"there are: {', '.join(known)}."
+
+
+def named(toolset: str) -> str:
+    """The name of a toolset that is asked for as an attribute. Raises AttributeError."""
+    if toolset.startswith("_") or toolset not in TOOLS:
+        raise AttributeError(f"no toolset {toolset!r}; there are: {', '.join(TOOLS)}")
+    return toolset
+
+
+@dataclass(frozen=True)
+class ToolCalls:
+    """A toolset's tools as attributes, each called with its arguments by name; `run` makes one call."""
+
+    _toolset: str
+    _run: Callable[..., Any]
+
+    def __getattr__(self, name: str) -> Any:
+        tool = name.removesuffix("_")
+        if name.startswith("_") or tool not in TOOLS[self._toolset]:
+            raise AttributeError(f"no tool {name!r} in {self._toolset!r}; there are: {', '.join(dir(self))}")
+
+        def call(**arguments: Any) -> Any:
+            return self._run(f"{self._toolset}.{tool}", **arguments)
+
+        call.__name__ = name
+        call.__qualname__ = f"{self._toolset}.{tool}"
+        return call
+
+    def __dir__(self) -> list[str]:
+        return [name + "_" * keyword.iskeyword(name) for name in TOOLS[self._toolset]]
+
+    def __repr__(self) -> str:
+        return f"<Toolset {self._toolset!r}: {', '.join(self.__dir__())}>"
