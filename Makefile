@@ -28,7 +28,7 @@ FAST := tests/unit tests/contracts/test_sqlite.py tests/contracts/test_folder.py
   tests/dialects/test_core.py tests/isolation/test_two_users.py tests/surfaces/test_python.py tests/docs/test_docs.py
 
 .DEFAULT_GOAL := help
-.PHONY: help install serve check check-types check-tests test test-aws test-lowest conformance fuzz browser screenshots e2e localstack image synth bootstrap deploy github-role destroy validate workflows up down lint lint-code lint-types all-tests format docs bench mutants update-rules lock sbom dist mcpb clean
+.PHONY: help install serve check check-types check-tests test test-aws test-lowest integrations conformance fuzz browser screenshots e2e localstack image synth bootstrap deploy github-role destroy validate workflows up down lint lint-code lint-types all-tests format docs bench mutants update-rules lock sbom dist mcpb clean
 
 help: ## List the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -99,11 +99,14 @@ all-tests: $(TESTABLE)
 	$(BIN)/python -m pytest -n auto $(foreach each,$(WITHOUT),--ignore-glob='tests/*$(each)*')
 
 test-aws: $(TESTABLE) ## Run the tests of the toolsets and of isolation on DynamoDB Local and OpenSearch
-	STEELTRAP_TEST_STORE=aws STEELTRAP_REQUIRE_ALL=1 $(BIN)/python -m pytest -n auto tests/dialects tests/isolation
+	STEELTRAP_TEST_STORE=aws STEELTRAP_REQUIRE_ALL=1 $(BIN)/python -m pytest -n auto tests/dialects tests/isolation tests/integrations
 
 test-lowest: .build/lowest/.installed ## Run the unit and surface tests on the lowest versions that pyproject.toml declares
 	.build/lowest/bin/python -m pip install $(QUIETLY) --no-deps --no-build-isolation --editable .
 	STEELTRAP_TEST_PARTS=0 .build/lowest/bin/python -m pytest -n auto tests/unit tests/surfaces
+
+integrations: $(TESTABLE) ## Run the common story, and what each library's own tests ask for, through every client form
+	$(BIN)/python -m pytest -n auto tests/integrations
 
 conformance: $(TESTABLE) $(CONFORMANCE) ## Run MCP's conformance suite, its inspector and Claude Code against a server, on a Node of their own
 	STEELTRAP_TEST_CONFORMANCE=1 $(BIN)/python -m pytest tests/conformance
