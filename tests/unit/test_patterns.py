@@ -15,7 +15,7 @@ import steeltrap
 from steeltrap import settings
 from steeltrap.cli import configuration
 from steeltrap.importers import chats, markdown
-from steeltrap.ranking import choosing
+from steeltrap.ranking import asking, choosing
 from steeltrap.servers.console import reading
 from support.backtracking import superlinear
 
@@ -33,6 +33,7 @@ class Use(NamedTuple):
 
 
 AT_RUN_TIME: dict[str, list[dict[str, Any]]] = {
+    "ranking/asking.py": [{"pattern": pattern} for pattern in asking._FRAMES],
     "ranking/choosing.py": [{"pattern": pattern} for pattern in choosing._PATTERNS.values()],
     "cli/client_files.py": [{"section": "mcp_servers", "name": "steeltrap"}],
     "embedders/word_pieces.py": [{"special": ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]}],

@@ -163,6 +163,14 @@ def test_neighbours_and_the_best_of_the_conversation_add_a_twentieth_and_three_t
     assert [f.score for f in ranked] == pytest.approx([0.35 + 0.035 + 0.105, 0.721, 0.07 + 0.035 + 0.189, 0.308, 0.63])
 
 
+def test_a_question_across_conversations_is_not_drawn_to_one_of_them() -> None:
+    rows = [_turn(1, 1.0), _turn(9, 0.3), _turn(1, 0.4, conversation=2)]
+    assert [f.id for f in sorted(_ranked(rows, "the garden"), key=lambda f: -f.score)] == ["1/1", "1/9", "2/1"]
+    across = _ranked(rows, "a summary of the garden in all our conversations")
+    assert [f.id for f in sorted(across, key=lambda f: -f.score)] == ["1/1", "2/1", "1/9"]
+    assert not any("conversation" in f.boosts for f in across)
+
+
 def test_a_conversation_that_says_more_of_the_querys_words_in_whichever_messages_gains() -> None:
     asked = {"heron": 1, "pond": 1}
     rows = [_turn(0, 0.5, 1.0), _turn(9, 0.5, 0.0, 1.0), _turn(18, 0.5), _turn(0, 0.5, 1.0, conversation=2)]

@@ -26,6 +26,7 @@ from ..model import (
 from ..model.frozen import frozen
 from ..ports import KnowsWords
 from ..ranking import choosing
+from ..ranking.asking import without_frame
 from ..ranking.budget import fit
 from ..ranking.choosing import asks_for_past, said_once, without_repeats
 from ..ranking.fading import UNREAD, importance
@@ -292,9 +293,10 @@ def _plan(call: Call, request: Search) -> _Plan:
         from ..ranking.scoring import without_names
 
         speakers = call.space.speakers()
-        meant = without_names(meant, speakers)
+        meant = without_names(without_frame(meant), speakers)
+    worded = without_frame(request.query) if is_ranked_by_rules else request.query
     query = Query(
-        tokens=_tokens(request.query, named) if request.mode != "semantic" else (),
+        tokens=_tokens(worded, named) if request.mode != "semantic" else (),
         embedding=call.embed([meant], "query")[0] if request.mode != "keyword" else None,
         filter=request.filter,
         per_leg=_per_leg(request),

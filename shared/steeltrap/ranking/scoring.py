@@ -12,7 +12,7 @@ part.
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice, repeat
 from math import isnan
 from typing import Any, Final
@@ -24,6 +24,7 @@ from ..model import MICROS_PER_DAY, NO_TIME, Candidates
 from ..ports import Scale
 from ..text.words import STOP_WORDS, Trait, is_cjk
 from . import weights as bm25
+from .asking import asks_across
 from .choosing import asks_for_end
 from .fading import weighed
 from .weights import WEIGHTS, Weights
@@ -357,7 +358,7 @@ def rank(
     if not len(candidates):
         return scored
     for name, added in (
-        *_by_place(scored, near, weights).items(),
+        *_by_place(scored, near, replace(weights, conversation=0.0) if asks_across(query) else weights).items(),
         *_by_query(query, scored, speakers, near_days, weights).items(),
     ):
         scored.boosts[name] = added
