@@ -46,7 +46,7 @@ class Agents(Construct):
         gateways = [*agent.gateways, *([gateway.attr_gateway_identifier] if gateway else [])]
         function = functions.add(
             plan.name,
-            grants.tool_grants(plan),
+            grants.tool_grants(plan, stage),
             timeout=plan.timeout,
             environment={
                 "STEELTRAP_AGENT_TOOLSET": agent.toolset,

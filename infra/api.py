@@ -64,6 +64,10 @@ class Api(Construct):
     def url(self) -> str:
         return self.api.attr_api_endpoint
 
+    def serve_all(self, plan: FunctionPlan, function: lambda_.IFunction) -> None:
+        """Route every path to one function, by one route: an account may make only a few routes per second."""
+        self._route("$default", self._integrate(construct_id(plan.name), function, seconds=plan.timeout), None)
+
     def serve(self, plan: FunctionPlan, function: lambda_.IFunction, *, any_other: bool = False) -> None:
         """Route a function's paths to it; `any_other` path too, which it answers with what there is."""
         integration = self._integrate(construct_id(plan.name), function, seconds=plan.timeout)

@@ -19,7 +19,8 @@ BUILT: Final = ROOT / ".build"
 _PROJECT: Final = ROOT / "pyproject.toml"
 _LOCK: Final = ROOT / "constraints.txt"
 
-_PLATFORMS: Final = ("manylinux2014_aarch64", "manylinux_2_28_aarch64")
+# Lambda's own Linux has glibc 2.34.
+_PLATFORMS: Final = ("manylinux2014_aarch64", "manylinux_2_24_aarch64", "manylinux_2_28_aarch64")
 _SERVICES: Final = ("dynamodb", "s3", "sqs", "sts", "sso", "sso-oidc", "bedrock-runtime")
 """The services that functions call. Botocore describes over four hundred, which is most of it."""
 _UNUSED: Final = (
@@ -96,20 +97,21 @@ class Bundle:
         subprocess.run([*pip, *locked, "--target", str(folder), *self.target(), *what], check=True)
 
 
-def build_code(python: str, embedder: bool) -> Path:
+def build_code(python: str, *, embedder: bool, replicas: bool) -> Path:
     """The folder of the functions' own code, compiled for a version of Python. Raises MissingPython."""
-    return pack_code(find_python(python), embedder)
+    return pack_code(find_python(python), embedder=embedder, replicas=replicas)
 
 
-def pack_code(interpreter: str, embedder: bool) -> Path:
+def pack_code(interpreter: str, *, embedder: bool, replicas: bool) -> Path:
     """The folder of the functions' own code: steeltrap without what runs on laptops alone, and the handlers.
 
-    With `embedder`, the model of the local embedder too.
+    With `embedder`, the model of the local embedder too; with `replicas`, the files that a store over a log keeps.
     """
-    code = BUILT / "code"
+    code = BUILT / ("code-replicas" if replicas else "code")
     shutil.rmtree(code, ignore_errors=True)
-    local = ("__pycache__", "cli", "process", "console", "importers", "sqlite", "folder")
-    leave = shutil.ignore_patterns(*local, *([] if embedder else [FOLDER.name]))
+    left_out = ["__pycache__", "cli", "process", "console", "importers"]
+    left_out += ["opensearch"] if replicas else ["sqlite", "replica", "logs"]
+    leave = shutil.ignore_patterns(*left_out, *([] if embedder else [FOLDER.name]))
     shutil.copytree(ROOT / "shared" / "steeltrap", code / "steeltrap", ignore=leave)
     shutil.copytree(ROOT / "functions", code / "functions", ignore=leave)
     _compile(code, "/var/task", interpreter)

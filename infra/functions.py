@@ -1,11 +1,11 @@
 """The Lambda functions: one per operation and a few others, each with its own role."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from aws_cdk import Duration, RemovalPolicy
+from aws_cdk import Duration, RemovalPolicy, Size
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_logs as logs
@@ -17,35 +17,55 @@ from .bundle import Bundle, build_code
 from .grants import Grant
 from .plan import BundleName, construct_id
 from .policies import Policies
-from .search import Search
 from .stage import Stage
-from .storage import Storage
 
-GROUPS: Final[Mapping[BundleName, str]] = {"tools": "function", "mcp": "function-mcp", "http": "function-http"}
+_GROUPS: Final[Mapping[BundleName, str]] = {"tools": "function", "mcp": "function-mcp", "http": "function-http"}
 """The dependency group of pyproject.toml that each bundle takes."""
+_GROUP_OF_BUCKETS: Final = "function-bucket"
+"""The group of all functions over a bucket: there are two or three of them, and one layer is made sooner."""
+_OWN: Final = frozenset(
+    f"STEELTRAP_{name}"
+    for name in ("DATA", "SERVICE", "INDEX_DEAD_LETTER_QUEUE", "LOG", "CACHE_FOLDER", "CACHE_DISK_MB")
+)
+"""Settings that only concern a function."""
 
 
 @dataclass(frozen=True, slots=True)
 class Packed:
-    """Folders of code and of each layer, packed elsewhere."""
+    """The folder of code, and how the layer of a dependency group is made, elsewhere."""
 
     code: Path
-    layers: Mapping[BundleName, Path]
+    layer: Callable[[str], Path]
 
 
 class Functions(Construct):
     """Makes functions that share code and layers. Each may do what it is granted, and write its own log."""
 
     def __init__(
-        self, scope: Construct, stage: Stage, storage: Storage, search: Search, *, packed: Packed | None = None
+        self,
+        scope: Construct,
+        stage: Stage,
+        policies: Policies,
+        environment: Mapping[str, str],
+        *,
+        packed: Packed | None = None,
     ) -> None:
         super().__init__(scope, "Functions")
         self._stage = stage
-        self._storage = storage
-        self._search = search
-        self._policies = Policies(stage, storage, search)
+        self._policies = policies
+        self._environment = {
+            **environment,
+            "STEELTRAP_DATA": "/tmp/steeltrap",
+            "STEELTRAP_SERVICE": stage.stack_name,
+            **stage.environment(),
+        }
+        self._is_over_bucket = stage.store == "bucket"
         self._packed = packed
-        code = packed.code if packed else build_code(stage.python, stage.has_local_embedder)
+        code = (
+            packed.code
+            if packed
+            else build_code(stage.python, embedder=stage.has_local_embedder, replicas=self._is_over_bucket)
+        )
         self._code = lambda_.Code.from_asset(str(code))
         self._layers: dict[str, lambda_.LayerVersion] = {}
         self.made: dict[str, lambda_.Function] = {}
@@ -87,7 +107,8 @@ class Functions(Construct):
             role=role.without_policy_updates(),
             timeout=Duration.seconds(timeout),
             memory_size=stage.memory_mb,
-            environment={**ENVIRONMENT, **(self._environment() if opens_store else {}), **(environment or {})},
+            ephemeral_storage_size=Size.mebibytes(stage.disk_mb) if self._is_over_bucket and opens_store else None,
+            environment={**ENVIRONMENT, **(self._environment if opens_store else {}), **(environment or {})},
             log_group=log,
             tracing=lambda_.Tracing.ACTIVE,
             snap_start=lambda_.SnapStartConf.ON_PUBLISHED_VERSIONS if snapshot else None,
@@ -95,35 +116,20 @@ class Functions(Construct):
         self.made[name] = function
         return function.add_alias("live") if snapshot else function
 
-    def _environment(self) -> dict[str, str]:
-        return {
-            "STEELTRAP_STORE": "aws",
-            "STEELTRAP_MEMORY_TABLE": self._storage.memories.name,
-            "STEELTRAP_USAGE_TABLE": self._storage.usage.name,
-            "STEELTRAP_OPENSEARCH_URL": self._search.url,
-            "STEELTRAP_OPENSEARCH_AUTH": self._search.auth,
-            "STEELTRAP_OPENSEARCH_INDEX": self._stage.index,
-            "STEELTRAP_EXPORT_BUCKET": self._storage.exports.bucket_name,
-            "STEELTRAP_INDEX_DEAD_LETTER_QUEUE": self._storage.index_dead_letters.queue_url,
-            "STEELTRAP_DATA": "/tmp/steeltrap",
-            "STEELTRAP_SERVICE": self._stage.stack_name,
-            **self._stage.environment(),
-        }
-
-    def shell_settings(self) -> str:
-        """The settings in a shell's form, without passwords and without those that only concern a function."""
-        own = ("STEELTRAP_DATA", "STEELTRAP_SERVICE", "STEELTRAP_INDEX_DEAD_LETTER_QUEUE", "STEELTRAP_LOG")
-        settings = self._environment() | {"STEELTRAP_OPENSEARCH_URL": self._search.url_without_password}
-        return " ".join(f"{name}={value}" for name, value in settings.items() if name not in own)
+    def shell_settings(self, **other: str) -> str:
+        """The settings in a shell's form, `other` ones in place of a function's, without those that only concern a
+        function."""
+        settings = {name: value for name, value in self._environment.items() if name not in _OWN} | other
+        return " ".join(f"{name}={value}" for name, value in settings.items())
 
     def _layer(self, bundle: BundleName) -> lambda_.LayerVersion:
-        if bundle not in self._layers:
-            wanted = Bundle(GROUPS[bundle], self._stage.python)
-            built = self._packed.layers[bundle] if self._packed else wanted.build()
-            self._layers[bundle] = lambda_.LayerVersion(
-                self, f"{bundle.title()}Layer", code=lambda_.Code.from_asset(str(built))
+        group = _GROUP_OF_BUCKETS if self._is_over_bucket else _GROUPS[bundle]
+        if group not in self._layers:
+            built = self._packed.layer(group) if self._packed else Bundle(group, self._stage.python).build()
+            self._layers[group] = lambda_.LayerVersion(
+                self, f"{construct_id(group.replace('-', '_'))}Layer", code=lambda_.Code.from_asset(str(built))
             )
-        return self._layers[bundle]
+        return self._layers[group]
 
     def _role(self, id: str, grants: Sequence[Grant], log: logs.LogGroup) -> iam.Role:
         own_log = iam.PolicyStatement(

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from .plan import FunctionPlan
+from .stage import Stage
 
 Resource = Literal[
     "memories",
@@ -18,6 +19,8 @@ Resource = Literal[
     "index_dead_letters",
     "stream_dead_letters",
     "writes",
+    "entries",
+    "objects",
     "traces",
 ]
 
@@ -62,8 +65,24 @@ EVERYONE: Final = Grant("everyone", ("dynamodb:Query",))
 SCAN: Final = Grant("memories", ("dynamodb:Scan",))
 
 
-def tool_grants(plan: FunctionPlan) -> list[Grant]:
+USE_ENTRIES: Final = Grant(
+    "entries",
+    (
+        *("dynamodb:Query", "dynamodb:GetItem", "dynamodb:BatchGetItem"),
+        *("dynamodb:PutItem", "dynamodb:BatchWriteItem"),
+    ),
+)
+COUNT_CALLS: Final = Grant("entries", ("dynamodb:UpdateItem",))
+USE_OBJECTS: Final = Grant("objects", ("s3:GetObject", "s3:PutObject", "s3:DeleteObject"))
+LIST_OBJECTS: Final = Grant("listing", ("s3:ListBucket",))
+LOG: Final = (TRACE, USE_ENTRIES, USE_OBJECTS, LIST_OBJECTS, EMBED)
+"""What a function over a bucket may do, whichever tools it serves: a read may also put a base, and so may the sweep."""
+
+
+def tool_grants(plan: FunctionPlan, stage: Stage) -> list[Grant]:
     """The grants of a function that serves tools: what its tools need together, and nothing else."""
+    if stage.store == "bucket":
+        return [*LOG, *([COUNT_CALLS] if stage.counts_calls else [])]
     grants = [TRACE, READ_MEMORIES, COUNT_USAGE]
     if plan.access == "write":
         grants += [WRITE_MEMORIES, FORGET_USAGE]

@@ -10,6 +10,9 @@ from steeltrap.tools import Access, Catalogue, Tool
 
 BundleName = Literal["tools", "mcp", "http"]
 
+INDEXERS_PER_SHARD: Final = 1
+SHARDS: Final = 4
+"""The shards of a new table's stream. DynamoDB adds some as the table's traffic grows."""
 _ANSWER_SECONDS: Final = 3
 """Seconds that a function needs after its tool: to flush usage and to answer."""
 

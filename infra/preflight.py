@@ -12,6 +12,7 @@ from botocore.exceptions import BotoCoreError, ClientError, EndpointConnectionEr
 from steeltrap.embedders.bedrock import MODELS
 from steeltrap.stores.dynamodb.keys import TIME_TO_LIVE, memory_table, usage_table
 
+from .plan import INDEXERS_PER_SHARD, SHARDS
 from .search import ENGINE
 from .stage import Adopted, Stage, read_stage
 
@@ -19,8 +20,8 @@ BOOTSTRAP: Final = "/cdk-bootstrap/hnb659fds/version"
 LEAST_BOOTSTRAP: Final = 6
 """The version of the CDK's bootstrap stack that deploying files requires."""
 CALL_SECONDS: Final = 0.1
-ALWAYS_RUNNING: Final = 6
-"""The indexer's four at once, the sweep, and the index's own function."""
+FUNCTIONS_OF_AN_AGENT: Final = 2
+"""The functions that a call through an AgentCore gateway takes: its interceptor, and the one that answers."""
 
 Client = Callable[[str], Any]
 
@@ -57,12 +58,20 @@ def _bootstrap(stage: Stage, client: Client) -> Iterator[str]:
         )
 
 
+def functions_beside_calls(stage: Stage) -> int:
+    """The functions that run at once beside those that answer calls of the API: the sweep; an agent's call; and with
+    tables the index's own function and its indexers."""
+    agents = 0 if stage.agent is None else FUNCTIONS_OF_AN_AGENT
+    return 1 + agents + (1 + SHARDS * INDEXERS_PER_SHARD if stage.store == "aws" else 0)
+
+
 def _concurrency(stage: Stage, client: Client) -> Iterator[str]:
     limit = client("lambda").get_account_settings()["AccountLimit"]["ConcurrentExecutions"]
-    needed = math.ceil(stage.calls_per_second * CALL_SECONDS) + ALWAYS_RUNNING
+    beside = functions_beside_calls(stage)
+    needed = math.ceil(stage.calls_per_second * CALL_SECONDS) + beside
     if limit >= needed:
         return
-    fits = int((limit - ALWAYS_RUNNING) / CALL_SECONDS)
+    fits = int((limit - beside) / CALL_SECONDS)
     lower = f", or set calls_per_second = {fits} in the stage" if fits > 0 else ""
     yield (
         f"Lambda runs at most {limit} functions at once in this account and region, and this stage may need {needed}: "
@@ -71,7 +80,7 @@ def _concurrency(stage: Stage, client: Client) -> Iterator[str]:
 
 
 def _domain(stage: Stage, client: Client) -> Iterator[str]:
-    if stage.search != "domain":
+    if stage.store != "aws" or stage.search != "domain":
         return
     wanted = stage.domain
     found = client("opensearch").list_instance_type_details(

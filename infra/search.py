@@ -37,6 +37,14 @@ class Search(Construct):
             case "endpoint":
                 self.url, self.auth = stage.endpoint, "es" if stage.endpoint_arn else "none"
 
+    def environment(self) -> dict[str, str]:
+        """The settings that name the index."""
+        return {
+            "STEELTRAP_OPENSEARCH_URL": self.url,
+            "STEELTRAP_OPENSEARCH_AUTH": self.auth,
+            "STEELTRAP_OPENSEARCH_INDEX": self.alias,
+        }
+
     @property
     def url_without_password(self) -> str:
         """The address without a name and a password in it."""

@@ -18,7 +18,9 @@ from . import grants
 from .agents import Agents
 from .api import Api
 from .functions import Functions, Packed
-from .plan import http_function, mcp_function, tool_functions
+from .log_storage import LogStorage
+from .plan import INDEXERS_PER_SHARD, http_function, mcp_function, tool_functions
+from .policies import Policies
 from .search import Search
 from .stage import Stage
 from .storage import Storage
@@ -44,40 +46,45 @@ class Steeltrap(Stack):
         Tags.of(self).add("steeltrap:stage", stage.name)
         # The CDK makes each function wait for its role, which naming the role does too.
         self.template_options.metadata = {"cfn-lint": {"config": {"ignore_checks": ["W3005"]}}}
-        self.storage = Storage(self, stage)
-        self.search = Search(self, stage, self.storage.key)
-        self.functions = Functions(self, stage, self.storage, self.search, packed=packed)
+        self.search: Search | None = None
+        self.storage: Storage | LogStorage
+        if stage.store == "bucket":
+            self.storage = LogStorage(self, stage)
+            environment = self.storage.environment()
+        else:
+            self.storage = tables = Storage(self, stage)
+            self.search = Search(self, stage, tables.key)
+            environment = tables.environment() | self.search.environment()
+        policies = Policies(self, stage, self.storage, self.search)
+        self.functions = Functions(self, stage, policies, environment, packed=packed)
         self.api = Api(self, stage)
         self._serve(stage, catalogue)
         self.agents = Agents(self, stage, stage.agent, catalogue, self.functions) if stage.agent else None
-        self._index_stream()
-        self._schedule_upkeep(stage)
         made = self.functions.made
+        watch = Watch(self, stage, self.storage.key)
+        if isinstance(self.storage, Storage) and self.search is not None:
+            self._index_stream(self.storage)
+            self._schedule_upkeep(stage, self.search)
+            watch.alarms_of_tables(self.api, self.storage, self.search, made)
+            if stage.dashboard:
+                watch.dashboard_of_tables(self.api, self.storage, made)
+        elif isinstance(self.storage, LogStorage):
+            self._schedule_sweep(stage)
+            watch.alarms_of_bucket(self.api, self.storage, made)
+            if stage.dashboard:
+                watch.dashboard_of_bucket(self.api, self.storage)
         if unknown := set(stage.snap_start) - set(made):
             raise ValueError(f"`snap_start` names {', '.join(sorted(unknown))}; there are: {', '.join(made)}")
-        watch = Watch(self, stage, self.storage)
-        watch.alarms(self.api, self.storage, self.search, made)
-        watch.dashboard(self.api, self.storage, made)
         self._add_outputs(stage)
 
     def _serve(self, stage: Stage, catalogue: Catalogue) -> None:
-        """One function per operation with the routes of its tools, and one for MCP; or one function for everything."""
-        each = [*tool_functions(catalogue), mcp_function(catalogue)]
-        for plan in each if stage.functions == "each" else [http_function(catalogue)]:
-            queue = self.storage.writes if plan.name == _SAVES else None
-            function = self.functions.add(
-                plan.name,
-                [*grants.tool_grants(plan), *([grants.RECEIVE_WRITES] if queue else [])],
-                timeout=plan.timeout,
-                bundle=plan.bundle,
-                environment={"STEELTRAP_QUEUE_CALLERS": "true"} if queue else None,
-            )
-            # Unknown paths go to the function with the fewest rights, if there are several: `get` may read memories
-            # and count the reads, but not change memories, search the index or use the embedder.
-            self.api.serve(plan, function, any_other=plan.name in ("get", "http"))
-            if queue:
-                self._consume_writes(function, queue)
-
+        """One function for everything; or one per operation with the routes of its tools, and one for MCP."""
+        if stage.functions == "one":
+            plan = http_function(catalogue)
+            granted = grants.tool_grants(plan, stage)
+            self.api.serve_all(plan, self.functions.add(plan.name, granted, timeout=plan.timeout, bundle=plan.bundle))
+        else:
+            self._serve_each(stage, catalogue)
         if stage.auth == "jwt":
             # A separate function, so that requests without a token never reach one that can read memories.
             metadata = self.functions.add(
@@ -88,6 +95,23 @@ class Steeltrap(Stack):
                 opens_store=False,
             )
             self.api.serve_open(metadata, (WELL_KNOWN, f"{WELL_KNOWN}/{{path+}}"))
+
+    def _serve_each(self, stage: Stage, catalogue: Catalogue) -> None:
+        writes = self.storage.writes if isinstance(self.storage, Storage) else None
+        for plan in [*tool_functions(catalogue), mcp_function(catalogue)]:
+            queue = writes if plan.name == _SAVES else None
+            function = self.functions.add(
+                plan.name,
+                [*grants.tool_grants(plan, stage), *([grants.RECEIVE_WRITES] if queue else [])],
+                timeout=plan.timeout,
+                bundle=plan.bundle,
+                environment={"STEELTRAP_QUEUE_CALLERS": "true"} if queue else None,
+            )
+            # Unknown paths go to the function with the fewest rights: `get` may read memories and count the reads, but
+            # not change memories, search the index or use the embedder.
+            self.api.serve(plan, function, any_other=plan.name == "get")
+            if queue:
+                self._consume_writes(function, queue)
 
     def _consume_writes(self, function: lambda_.IFunction, queue: sqs.Queue) -> None:
         """Send the queue's messages to the function that saves. Only failed messages are retried."""
@@ -100,18 +124,18 @@ class Steeltrap(Stack):
             batch_size=10,
         )
 
-    def _index_stream(self) -> None:
+    def _index_stream(self, storage: Storage) -> None:
         """Send the stream's changes to the indexer: in order, bisecting failed batches, with a dead-letter queue."""
         indexer = self.functions.add("indexer", grants.INDEXER, timeout=60)
         lambda_.CfnEventSourceMapping(
             self,
             "Follow",
             function_name=indexer.function_arn,
-            event_source_arn=self.storage.memories.stream,
+            event_source_arn=storage.memories.stream,
             starting_position="TRIM_HORIZON",
             batch_size=100,
             maximum_batching_window_in_seconds=0,
-            parallelization_factor=4,
+            parallelization_factor=INDEXERS_PER_SHARD,
             bisect_batch_on_function_error=True,
             function_response_types=["ReportBatchItemFailures"],
             # Vectors, revisions and the users' own items are not indexed.
@@ -122,12 +146,19 @@ class Steeltrap(Stack):
             maximum_record_age_in_seconds=_DAY - 3600,
             destination_config=lambda_.CfnEventSourceMapping.DestinationConfigProperty(
                 on_failure=lambda_.CfnEventSourceMapping.OnFailureProperty(
-                    destination=self.storage.stream_dead_letters.queue_arn
+                    destination=storage.stream_dead_letters.queue_arn
                 )
             ),
         )
 
-    def _schedule_upkeep(self, stage: Stage) -> None:
+    def _schedule_sweep(self, stage: Stage) -> None:
+        """Sweep everyone once a day: over a bucket each user costs some requests, whether there is work or not."""
+        maintenance = self.functions.add("maintenance", grants.LOG, timeout=_QUARTER_HOUR)
+        maintenance.configure_async_invoke(retry_attempts=0)
+        rule = events.Rule(self, "Daily", schedule=events.Schedule.rate(Duration.days(1)))
+        rule.add_target(targets.LambdaFunction(maintenance))
+
+    def _schedule_upkeep(self, stage: Stage, search: Search) -> None:
         """Schedule the upkeep functions, and create the index on the first deployment."""
         maintenance = self.functions.add("maintenance", grants.MAINTENANCE, timeout=_QUARTER_HOUR)
         reindex = self.functions.add("reindex", grants.REINDEX, timeout=_QUARTER_HOUR)
@@ -142,9 +173,9 @@ class Steeltrap(Stack):
             service_token=reindex.function_arn,
             service_timeout=Duration.seconds(_QUARTER_HOUR + 60),
             # CloudFormation calls it again when one of these changes.
-            properties={"Url": self.search.url, "Index": stage.index},
+            properties={"Url": search.url, "Index": stage.index},
         )
-        made.node.add_dependency(self.search)
+        made.node.add_dependency(search)
 
     def _add_outputs(self, stage: Stage) -> None:
         """Output what clients need in their configuration."""
@@ -152,15 +183,26 @@ class Steeltrap(Stack):
         CfnOutput(self, "Url", value=url, description="Tools answer by POST to {Url}/v1/{toolset}/{tool}")
         client = json.dumps({"mcpServers": {"steeltrap": self._mcp_client(stage, f"{url}/mcp")}})
         CfnOutput(self, "McpClient", value=client, description="For an MCP client's configuration")
-        for id, value in (
-            ("MemoryTable", self.storage.memories.name),
-            ("Settings", self.functions.shell_settings()),
-            ("ExportBucket", self.storage.exports.bucket_name),
-            ("ReindexFunction", self.functions.made["reindex"].function_name),
-        ):
+        CfnOutput(self, "Settings", value=self._shell_settings())
+        for id, value in self._places().items():
             CfnOutput(self, id, value=value)
-        if self.storage.writes is not None:
-            CfnOutput(self, "WriteQueue", value=self.storage.writes.queue_url)
+
+    def _shell_settings(self) -> str:
+        if self.search is None:
+            return self.functions.shell_settings()
+        return self.functions.shell_settings(STEELTRAP_OPENSEARCH_URL=self.search.url_without_password)
+
+    def _places(self) -> dict[str, str]:
+        """Names of what an operator looks at."""
+        storage = self.storage
+        if isinstance(storage, LogStorage):
+            return {"EntryTable": storage.entries.ref, "ObjectBucket": storage.objects.bucket_name}
+        places = {
+            "MemoryTable": storage.memories.name,
+            "ExportBucket": storage.exports.bucket_name,
+            "ReindexFunction": self.functions.made["reindex"].function_name,
+        }
+        return places | ({"WriteQueue": storage.writes.queue_url} if storage.writes else {})
 
     def _mcp_client(self, stage: Stage, url: str) -> JsonObject:
         """An MCP client's configuration: with a token, or through AWS's signing proxy, since MCP clients can't sign."""

@@ -2,7 +2,7 @@
 
 import tomllib
 from pathlib import Path
-from typing import Annotated, Literal, Self
+from typing import Annotated, Final, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_validator, model_validator
 
@@ -20,9 +20,14 @@ OF_THE_STACK = frozenset(
         *("agent_toolset", "agentcore_gateways", "bedrock_agents"),
         *("store", "memory_table", "usage_table", "dynamodb_url", "opensearch_url", "opensearch_auth"),
         *("opensearch_index", "export_bucket", "index_dead_letter_queue", "queue_callers", "data", "service", "auth"),
+        *("cache_folder", "cache_disk_mb"),
     }
 )
 """Settings that a stage may not have: its resources and grants decide them."""
+
+
+_OF_TABLES: Final = frozenset({"search", "domain", "endpoint", "endpoint_arn", "index", "adopt", "queue_senders"})
+"""Keys that say nothing of a stage over a bucket."""
 
 
 class Domain(BaseModel):
@@ -84,12 +89,18 @@ class Stage(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     name: str = Field(pattern="^[a-z][a-z0-9]{0,15}$")
+    store: Literal["bucket", "aws"] = Field(
+        "bucket",
+        description="Where memories are stored: in a bucket with a table of entries, which costs nothing while nobody "
+        "calls, or (`aws`) in DynamoDB with an OpenSearch index, for users who outgrow a function.",
+    )
     auth: Literal["iam", "jwt"] = Field("iam", description="How callers authenticate: by IAM signatures or by tokens.")
     issuer: str = Field("", description="The issuer of tokens, exactly as in their `iss` claim.")
     audience: tuple[str, ...] = Field((), description="The audiences (or client ids) of tokens.")
-    functions: Literal["each", "one"] = Field(
-        "each",
-        description="One function per operation, or one for all: it starts cold less often, but has all permissions.",
+    functions: Literal["one", "each"] = Field(
+        "one",
+        description="One function for all tools, or (only with `aws`) one per operation: those that read can change "
+        "nothing but usage counts, but cold starts are more frequent.",
     )
     search: Literal["domain", "endpoint"] = Field(
         "domain", description="The index: a new managed domain, or an existing endpoint."
@@ -112,18 +123,33 @@ class Stage(BaseModel):
         "`usage` table's name, the `key` (ARN) of both, and the existing `exports` bucket (left out: a new one).",
     )
     retain: bool = Field(True, description="Whether memories are kept when the stack is destroyed.")
+    key: bool = Field(
+        False,
+        description="Whether a bucket's stage has a KMS key of its own. Without, AWS's own keys encrypt. A stage with "
+        "`aws` always has one.",
+    )
     python: Literal["3.12", "3.13"] = Field("3.13", description="The functions' Python version.")
     memory_mb: int = Field(
         1024, ge=256, le=10240, description="The functions' memory; their CPU is proportional to it."
     )
+    disk_mb: int = Field(
+        512,
+        ge=512,
+        le=10240,
+        description="The functions' disk, which holds the copies of users' files over a bucket. AWS charges for more "
+        "than 512.",
+    )
     log_days: Literal[1, 3, 7, 14, 30, 60, 90, 180, 365] = Field(30, description="How many days logs are kept.")
     calls_per_second: int = Field(
-        100, ge=1, description="Calls per second, of all callers together, above which the API answers 429."
+        50, ge=1, description="Calls per second, of all callers together, above which the API answers 429."
     )
     snap_start: tuple[str, ...] = Field(
         (), description="The functions that start from a snapshot; each is charged per hour."
     )
-    alarm_email: str = Field("", description="The address that alarms are mailed to.")
+    alarm_email: str = Field(
+        "", description="The address that alarms are mailed to. Without one, a bucket's stage has no alarms."
+    )
+    dashboard: bool = Field(False, description="Whether the stage has a dashboard, which is charged per month.")
     queue_senders: tuple[Role, ...] = Field(
         (), description="The ARNs of roles that may write through the queue. Without any, there is no queue."
     )
@@ -150,6 +176,10 @@ class Stage(BaseModel):
     def _fits(self) -> Self:
         if self.auth == "jwt" and not (self.issuer and self.audience):
             raise ValueError('auth = "jwt" needs `issuer` and `audience`')
+        if self.store == "bucket" and (other := _OF_TABLES & self.model_fields_set):
+            raise ValueError(f'{", ".join(f"`{name}`" for name in sorted(other))} needs store = "aws"')
+        if self.store == "bucket" and self.functions == "each":
+            raise ValueError('functions = "each" needs store = "aws": over a bucket, every function reads and writes')
         if self.search == "endpoint" and not self.endpoint:
             raise ValueError('search = "endpoint" needs `endpoint`, a URL')
         if self.queue_senders and self.functions == "one":
@@ -174,6 +204,11 @@ class Stage(BaseModel):
         """Whether the functions embed by the model that is part of steeltrap."""
         default = Settings.model_fields["embedder"].default
         return bool(self.settings.get("embedder", default) == default)
+
+    @property
+    def counts_calls(self) -> bool:
+        """Whether users' calls per minute are counted."""
+        return bool(self.settings.get("calls_per_minute", 0))
 
     def environment(self) -> dict[str, str]:
         """The settings as a function's environment has them."""

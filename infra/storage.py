@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from aws_cdk import Duration, RemovalPolicy, Stack
 from aws_cdk import aws_dynamodb as dynamodb
@@ -12,9 +12,17 @@ from aws_cdk import aws_s3 as s3
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
-from steeltrap.stores.dynamodb.keys import TIME_TO_LIVE, memory_table, usage_table
+from steeltrap.stores.dynamodb.keys import EVERYONE, TIME_TO_LIVE, memory_table, usage_table
 
+from .grants import Grant, Resource
 from .stage import Stage
+
+_ENCRYPTED: Final[Mapping[Resource, str]] = {
+    **dict.fromkeys(("memories", "usage", "stream", "everyone"), "dynamodb"),
+    **dict.fromkeys(("index_dead_letters", "stream_dead_letters", "writes"), "sqs"),
+    "exports": "s3",
+}
+"""The service that uses the key, for each resource encrypted with it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +68,51 @@ class Storage(Construct):
         self.write_dead_letters = self._queue("WriteDeadLetters") if stage.queue_senders else None
         """Messages of the write queue that failed too often."""
         self.writes = self._writes(self.write_dead_letters) if self.write_dead_letters else None
+
+    def environment(self) -> dict[str, str]:
+        """The settings that name the tables, the bucket and the queue."""
+        return {
+            "STEELTRAP_STORE": "aws",
+            "STEELTRAP_MEMORY_TABLE": self.memories.name,
+            "STEELTRAP_USAGE_TABLE": self.usage.name,
+            "STEELTRAP_EXPORT_BUCKET": self.exports.bucket_name,
+            "STEELTRAP_INDEX_DEAD_LETTER_QUEUE": self.index_dead_letters.queue_url,
+        }
+
+    def arns(self, grant: Grant) -> list[str]:
+        """The ARNs of what a grant is for."""
+        table = self.memories.arn
+        match grant.resource:
+            case "memories":
+                queried = self.indexes_of_a_user if "dynamodb:Query" in grant.actions else []
+                return [table, *(f"{table}/index/{name}" for name in queried)]
+            case "everyone":
+                return [f"{table}/index/{EVERYONE}"]
+            case "usage":
+                return [self.usage.arn]
+            case "stream":
+                return [self.memories.stream]
+            case "streams":
+                return [f"{table}/stream/*"]
+            case "index_dead_letters":
+                return [self.index_dead_letters.queue_arn]
+            case "stream_dead_letters":
+                return [self.stream_dead_letters.queue_arn]
+            case "writes":
+                return [self.writes.queue_arn] if self.writes else []
+            case "exports":
+                return [self.exports.arn_for_objects("exports/*")]
+            case "listing":
+                return [self.exports.bucket_arn]
+        raise AssertionError(f"{grant.resource} is not of a stage with tables")
+
+    def encrypted_by(self, grant: Grant) -> tuple[str, str] | None:
+        """The service that encrypts what a grant is for, and the key's ARN."""
+        if grant.resource not in _ENCRYPTED:
+            return None
+        service = _ENCRYPTED[grant.resource]
+        keys = {"dynamodb": self.table_key, "sqs": self.key.key_arn, "s3": self.exports_key}
+        return service, keys[service]
 
     def _table(self, id: str, words: Mapping[str, Any]) -> Table:
         table = dynamodb.CfnTable(

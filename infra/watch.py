@@ -7,6 +7,7 @@ from aws_cdk import Duration, Stack
 from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_cloudwatch_actions as actions
 from aws_cdk import aws_iam as iam
+from aws_cdk import aws_kms as kms
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_opensearchservice as opensearch
 from aws_cdk import aws_sns as sns
@@ -18,6 +19,7 @@ from steeltrap import telemetry
 from steeltrap.servers.aws_lambda.telemetry import NAMESPACE
 
 from .api import Api
+from .log_storage import LogStorage
 from .search import Search
 from .stage import Stage
 from .storage import Storage
@@ -29,20 +31,20 @@ _STAGES = [f"time_{stage}" for stage in get_args(telemetry.Stage)]
 class Watch(Construct):
     """The alarms and the dashboard."""
 
-    def __init__(self, scope: Construct, stage: Stage, storage: Storage) -> None:
+    def __init__(self, scope: Construct, stage: Stage, key: kms.IKey | None) -> None:
         super().__init__(scope, "Watch")
         self._name = stage.stack_name
         self._volume_gb = stage.domain.volume_gb
-        self._topic = self._mailed(stage.alarm_email, storage) if stage.alarm_email else None
+        self._topic = self._mailed(stage.alarm_email, key) if stage.alarm_email else None
 
     @property
     def _left(self) -> cloudwatch.Metric:
-        """The users that the hourly sweep did not reach."""
+        """The users that a sweep did not reach."""
         return _metric(NAMESPACE, "users_left", {"service": self._name}, statistic="Maximum", period=Duration.hours(1))
 
-    def _mailed(self, address: str, storage: Storage) -> sns.Topic:
+    def _mailed(self, address: str, key: kms.IKey | None) -> sns.Topic:
         """A topic that this account's alarms may publish to, and may encrypt for."""
-        topic = sns.Topic(self, "Alarms", master_key=storage.key, enforce_ssl=True)
+        topic = sns.Topic(self, "Alarms", master_key=key, enforce_ssl=True)
         topic.add_subscription(subscriptions.EmailSubscription(address))
         alarms = [iam.ServicePrincipal("cloudwatch.amazonaws.com")]
         ours = {"StringEquals": {"aws:SourceAccount": Stack.of(self).account}}
@@ -51,14 +53,48 @@ class Watch(Construct):
                 actions=["sns:Publish"], principals=alarms, resources=[topic.topic_arn], conditions=ours
             )
         )
-        storage.key.add_to_resource_policy(
-            iam.PolicyStatement(
-                actions=["kms:Decrypt", "kms:GenerateDataKey"], principals=alarms, resources=["*"], conditions=ours
+        if key is not None:
+            key.add_to_resource_policy(
+                iam.PolicyStatement(
+                    actions=["kms:Decrypt", "kms:GenerateDataKey"], principals=alarms, resources=["*"], conditions=ours
+                )
             )
-        )
         return topic
 
-    def alarms(self, api: Api, storage: Storage, search: Search, made: Mapping[str, lambda_.Function]) -> None:
+    def alarms_of_bucket(self, api: Api, storage: LogStorage, made: Mapping[str, lambda_.Function]) -> None:
+        """The alarms of a stage over a bucket, if somebody is mailed: each is charged per month."""
+        if self._topic is None:
+            return
+        self._alarm("ApiFails", _metric("AWS/ApiGateway", "5xx", {"ApiId": api.api.ref}), 5)
+        self._alarm("Throttled", _metric("AWS/Lambda", "Throttles", {}), 1)
+        self._alarm("MaintenanceFails", made["maintenance"].metric_errors(period=_FIVE_MINUTES), 1)
+        throttles = _metric("AWS/DynamoDB", "WriteThrottleEvents", {"TableName": storage.entries.ref})
+        self._alarm("EntriesThrottled", throttles, 10)
+
+    def dashboard_of_bucket(self, api: Api, storage: LogStorage) -> None:
+        """Calls, errors, times, and what the table takes."""
+        board = cloudwatch.Dashboard(self, "Dashboard", dashboard_name=self._name)
+        board.add_widgets(*self._calls(api))
+        board.add_widgets(
+            self._searched("Errors by code", "code", "errors"),
+            _capacity("Entries", storage.entries.ref),
+            _graph("Users whom a sweep left", self._left),
+        )
+
+    def _calls(self, api: Api) -> list[cloudwatch.GraphWidget]:
+        of_api = {"ApiId": api.api.ref}
+        return [
+            _graph(
+                "Calls and refusals",
+                *(_metric("AWS/ApiGateway", name, of_api) for name in ("Count", "4xx", "5xx")),
+            ),
+            _graph("Time to answer (p50, p99), ms", *_percentiles("AWS/ApiGateway", "Latency", of_api)),
+            self._searched("Calls by operation", "operation", "calls"),
+        ]
+
+    def alarms_of_tables(
+        self, api: Api, storage: Storage, search: Search, made: Mapping[str, lambda_.Function]
+    ) -> None:
         """One alarm per problem that its reader can fix."""
         self._alarm("ApiFails", _metric("AWS/ApiGateway", "5xx", {"ApiId": api.api.ref}), 5)
         self._alarm("IndexerFails", made["indexer"].metric_errors(period=_FIVE_MINUTES), 1, times=3)
@@ -97,18 +133,10 @@ class Watch(Construct):
         # In MB: a quarter of a node's volume.
         self._alarm("IndexFull", worst("FreeStorageSpace", "Minimum"), self._volume_gb * 256, below=True)
 
-    def dashboard(self, api: Api, storage: Storage, made: Mapping[str, lambda_.Function]) -> None:
+    def dashboard_of_tables(self, api: Api, storage: Storage, made: Mapping[str, lambda_.Function]) -> None:
         """Calls, errors, times, the index's lag, and what the tables take."""
         board = cloudwatch.Dashboard(self, "Dashboard", dashboard_name=self._name)
-        of_api = {"ApiId": api.api.ref}
-        board.add_widgets(
-            _graph(
-                "Calls and refusals",
-                *(_metric("AWS/ApiGateway", name, of_api) for name in ("Count", "4xx", "5xx")),
-            ),
-            _graph("Time to answer (p50, p99), ms", *_percentiles("AWS/ApiGateway", "Latency", of_api)),
-            self._searched("Calls by operation", "operation", "calls"),
-        )
+        board.add_widgets(*self._calls(api))
         board.add_widgets(
             self._searched("Errors by code", "code", "errors"),
             _graph("Lag of the index, ms", made["indexer"].metric("IteratorAge", statistic="Maximum")),
@@ -117,16 +145,7 @@ class Watch(Construct):
             ),
         )
         board.add_widgets(
-            *(
-                _graph(
-                    f"{id}: capacity",
-                    *(
-                        _metric("AWS/DynamoDB", f"Consumed{kind}CapacityUnits", {"TableName": table.name})
-                        for kind in ("Read", "Write")
-                    ),
-                )
-                for id, table in (("Memories", storage.memories), ("Usage", storage.usage))
-            ),
+            *(_capacity(id, table.name) for id, table in (("Memories", storage.memories), ("Usage", storage.usage))),
             self._searched("Time by stage (p99), ms", "operation", *_STAGES, statistic="p99"),
         )
 
@@ -173,6 +192,14 @@ def _metric(
 
 def _percentiles(of: str, name: str, dimensions: dict[str, str]) -> list[cloudwatch.Metric]:
     return [_metric(of, name, dimensions, statistic=statistic) for statistic in ("p50", "p99")]
+
+
+def _capacity(id: str, table: str) -> cloudwatch.GraphWidget:
+    kinds = ("Read", "Write")
+    return _graph(
+        f"{id}: capacity",
+        *(_metric("AWS/DynamoDB", f"Consumed{kind}CapacityUnits", {"TableName": table}) for kind in kinds),
+    )
 
 
 def _depth(queue: sqs.Queue) -> cloudwatch.Metric:

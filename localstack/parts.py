@@ -196,6 +196,7 @@ AWS = Part(
         ("BIND_HOST", "127.0.0.1"),
         ("GATEWAY_PORT", "4599"),
         ("MINISTACK_OPENSEARCH_ENDPOINT", OPENSEARCH.url.removeprefix("http://")),
+        ("AUTH", "true"),  # signatures and policies are checked
     ),
 )
 AZURE = Part("azure", 10150, "/", _install_azure, _azure, ("npm",))

@@ -27,6 +27,8 @@ options = aws_emulators.options
 _LETTER = DeadLetter(user="u", id="i", index_version=7, error="mapper_parsing_exception")
 _STAGE = Stage(
     name="services",
+    store="aws",
+    functions="each",
     search="endpoint",
     endpoint="https://search.example",
     retain=False,

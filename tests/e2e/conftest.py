@@ -32,6 +32,8 @@ def stack(aws: Aws, issuer: Issuer, tmp_path_factory: pytest.TempPathFactory) ->
     index = f"e2e-{uuid4().hex[:8]}"
     stage = Stage(
         name="e2e",
+        store="aws",
+        functions="each",
         auth="jwt",
         issuer=issuer.url,
         audience=(AUDIENCE,),

@@ -67,12 +67,12 @@ def drill(aws: Aws, issuer: Issuer, adopted: Adopted, tmp_path_factory: pytest.T
     """A new stage over the restored tables, all of its tools in one function."""
     stage = Stage(
         name="drill",
+        store="aws",
         auth="jwt",
         issuer=issuer.url,
         audience=(AUDIENCE,),
         search="endpoint",
         endpoint=opensearch_url(),
-        functions="one",
         retain=False,
         adopt=adopted,
         index=f"e2e-{uuid4().hex[:8]}",

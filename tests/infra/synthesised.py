@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from aws_cdk import App
-from infra.functions import GROUPS, Packed
+from infra.functions import Packed
 from infra.nag import check
 from infra.stack import Steeltrap
 from infra.stage import Stage
@@ -19,20 +19,38 @@ from steeltrap.toolsets import CATALOGUE
 Resource = dict[str, Any]
 
 STAGES = {
-    "domain": Stage(name="domain"),
+    "bucket": Stage(name="bucket"),
+    "public": Stage(
+        name="public",
+        auth="jwt",
+        issuer="https://issuer.example",
+        audience=("app",),
+        key=True,
+        alarm_email="ops@example.com",
+        dashboard=True,
+        disk_mb=2048,
+        settings={"calls_per_minute": 60},
+        agent={"bedrock_agents": ("arn:aws:bedrock:eu-west-1:123456789012:agent/8ZXY0W8P1H",)},
+    ),
+    "domain": Stage(name="domain", store="aws", functions="each"),
     "zones": Stage(
         name="zones",
+        store="aws",
+        functions="each",
         domain={"instance": "m7g.medium.search", "nodes": 3, "volume_gb": 20},
         auth="jwt",
         issuer="https://issuer.example",
         audience=("app",),
         alarm_email="ops@example.com",
+        dashboard=True,
         snap_start=("search",),
         queue_senders=("arn:aws:iam::123456789012:role/app",),
     ),
-    "bedrock": Stage(name="bedrock", settings={"embedder": "bedrock"}),
+    "bedrock": Stage(name="bedrock", store="aws", functions="each", settings={"embedder": "bedrock"}),
     "adopted": Stage(
         name="adopted",
+        store="aws",
+        functions="each",
         adopt={
             "stream": "arn:aws:dynamodb:eu-west-1:123456789012:table/restored/stream/2026-11-20T09:00:00.000",
             "usage": "restored-usage",
@@ -42,6 +60,8 @@ STAGES = {
     ),
     "agents": Stage(
         name="agents",
+        store="aws",
+        functions="each",
         auth="jwt",
         issuer="https://issuer.example/",
         audience=("app",),
@@ -55,10 +75,11 @@ STAGES = {
     ),
     "action-groups": Stage(
         name="groups",
+        store="aws",
         functions="one",
         agent={"toolset": "core", "bedrock_agents": ("arn:aws:bedrock:eu-west-1:123456789012:agent/8ZXY0W8P1H",)},
     ),
-    "endpoint": Stage(name="endpoint", search="endpoint", endpoint="https://search.example", functions="one"),
+    "endpoint": Stage(name="endpoint", store="aws", search="endpoint", endpoint="https://search.example"),
 }
 
 
@@ -112,8 +133,8 @@ def synthesise(stage: Stage, catalogue: Catalogue, *, checked: bool = False, lay
     (folder / "code").mkdir()
     (folder / "code" / "here").touch()
     app = App(outdir=str(folder / "out"))
-    layers = dict.fromkeys(GROUPS, layer or folder / "code")
-    stack = Steeltrap(app, stage, catalogue, packed=Packed(folder / "code", layers))
+    packed = Packed(folder / "code", lambda group: layer or folder / "code")
+    stack = Steeltrap(app, stage, catalogue, packed=packed)
     if checked:
         check(app, stack, stage)
     app.synth()

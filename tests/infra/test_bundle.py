@@ -24,7 +24,7 @@ def nowhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 
 def test_code_is_not_packed_uncompiled_when_the_functions_python_is_missing(nowhere: Path) -> None:
     with pytest.raises(MissingPython, match=f"uv python install {OTHER}"):
-        build_code(OTHER, embedder=True)
+        build_code(OTHER, embedder=True, replicas=True)
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from infra.bundle import ROOT
 from infra.github import GitHub
 from infra.preflight import BOOTSTRAP, misfits, problems
 from infra.protect import POLICY, protect
-from infra.stage import Stage
+from infra.stage import Stage, read_stage
 from synthesised import STAGES, Template, told
 
 from components import check_node
@@ -38,7 +38,13 @@ READY: Answers = {
         "modelDetails": {"modelArn": "arn:aws:bedrock:us-east-1::foundation-model/x", "modelId": "x"}
     },
 }
-PROD = Stage(name="prod", domain={"instance": "m7g.medium.search", "nodes": 3}, settings={"embedder": "bedrock"})
+NEW_ACCOUNT: Answers = {("lambda", "get_account_settings"): {"AccountLimit": {"ConcurrentExecutions": 10}}}
+PROD = Stage(
+    name="prod",
+    store="aws",
+    domain={"instance": "m7g.medium.search", "nodes": 3},
+    settings={"embedder": "bedrock"},
+)
 
 
 @pytest.fixture
@@ -74,7 +80,10 @@ def test_an_account_that_is_ready_is_let_pass(account: Callable[[Answers], Any])
         ({("sts", "get_caller_identity"): "ExpiredToken"}, "not signed in to AWS"),
         ({("ssm", "get_parameter"): "ParameterNotFound"}, "make bootstrap"),
         ({("ssm", "get_parameter"): {"Parameter": {"Value": "5"}}}, "version 5 of it, and 6 is needed"),
-        ({("lambda", "get_account_settings"): {"AccountLimit": {"ConcurrentExecutions": 10}}}, "calls_per_second = 40"),
+        (
+            NEW_ACCOUNT,
+            "may need 11: ask AWS for more (Service Quotas, Lambda, Concurrent executions), or set calls_per_second",
+        ),
         ({("opensearch", "list_instance_type_details"): {"InstanceTypeDetails": []}}, "no m7g.medium.search"),
         (
             {
@@ -111,15 +120,15 @@ def test_a_shell_without_credentials_or_region_is_told_so_and_asked_nothing_else
     assert asked == ["sts"]
 
 
-def test_a_small_stage_needs_neither_a_domain_nor_a_model() -> None:
-    stage = Stage(name="small", search="endpoint", endpoint="https://search.example", calls_per_second=10)
+def test_the_stage_of_a_newcomer_asks_for_nothing_that_a_new_account_lacks() -> None:
+    stage = read_stage("dev")
     asked = []
 
     def client(service: str) -> Any:
         asked.append(service)
         made = boto3.client(service, "us-east-1", aws_access_key_id="x", aws_secret_access_key="x")
         stub = Stubber(made)
-        for (of, operation), answer in READY.items():
+        for (of, operation), answer in (READY | NEW_ACCOUNT).items():
             if of == service:
                 stub.add_response(operation, answer)
         stub.activate()

@@ -8,7 +8,7 @@ from typing import get_args
 import pytest
 from cfnlint.api import lint_file
 from infra.bundle import ROOT
-from infra.plan import http_function, mcp_function, tool_functions
+from infra.plan import mcp_function, tool_functions
 from infra.stage import Stage, read_stage
 from pydantic import ValidationError
 from synthesised import STAGES, synthesise, template, told
@@ -59,7 +59,7 @@ def test_one_function_may_serve_all_routes() -> None:
     }
     assert names == {"http", "indexer", "maintenance", "reindex"}
     routes = {route["RouteKey"] for route in made.of_type("AWS::ApiGatewayV2::Route").values()}
-    assert routes == {"$default", *(f"POST {path}" for path in http_function(CATALOGUE).paths)}
+    assert routes == {"$default"}
 
 
 @pytest.mark.parametrize(("stage", "kind", "is_open"), [("domain", "AWS_IAM", set()), ("zones", "JWT", METADATA)])
@@ -203,8 +203,10 @@ def test_metrics_that_cost_by_route_are_off() -> None:
     assert live["DefaultRouteSettings"].get("DetailedMetricsEnabled", False) is False
 
 
-def test_a_small_stage_starts_as_one_function() -> None:
-    assert {name: read_stage(name).functions for name in ("dev", "prod")} == {"dev": "one", "prod": "each"}
+def test_the_default_is_one_function_over_a_bucket() -> None:
+    stages = {name: read_stage(name) for name in ("dev", "prod")}
+    chosen = {name: (stage.store, stage.functions) for name, stage in stages.items()}
+    assert chosen == {"dev": ("bucket", "one"), "prod": ("aws", "each")}
 
 
 def test_outputs_tell_a_client_s_configuration() -> None:
@@ -237,8 +239,9 @@ def test_every_alarm_says_in_the_documentation_what_to_do() -> None:
     page = (ROOT / "docs" / "operate.md").read_text()
     told = {name for row in re.findall(r"^\| (`.*?`) \|", page, re.MULTILINE) for name in re.findall(r"`(\w+)`", row)}
     made = {
-        one["AlarmName"].removeprefix("steeltrap-zones-")
-        for one in template("zones").of_type("AWS::CloudWatch::Alarm").values()
+        one["AlarmName"].removeprefix(f"steeltrap-{stage}-")
+        for stage in ("zones", "public")
+        for one in template(stage).of_type("AWS::CloudWatch::Alarm").values()
     }
     assert told == made
 
@@ -287,7 +290,7 @@ def test_the_dashboard_asks_for_the_metrics_that_functions_write(capsys: pytest.
         error="x",
         stages=dict.fromkeys(stages, 1.0),
     )
-    with telemetry_of("steeltrap-domain", level="error") as reported:
+    with telemetry_of("steeltrap-zones", level="error") as reported:
         reported.observe(measure)
     written = [json.loads(line) for line in capsys.readouterr().out.splitlines() if "_aws" in line]
     counted = {
@@ -297,12 +300,12 @@ def test_the_dashboard_asks_for_the_metrics_that_functions_write(capsys: pytest.
         for by in kind["Dimensions"]
         for metric in kind["Metrics"]
     }
-    assert {line["service"] for line in written} == {"steeltrap-domain"}
-    body = told(template("domain").of_type("AWS::CloudWatch::Dashboard").popitem()[1]["DashboardBody"])
+    assert {line["service"] for line in written} == {"steeltrap-zones"}
+    body = told(template("zones").of_type("AWS::CloudWatch::Dashboard").popitem()[1]["DashboardBody"])
     asked = {
         (tuple(dimensions.split(",")), name)
         for dimensions, names in re.findall(
-            r"\{steeltrap,([a-z,]+)\} service=\S+steeltrap-domain\S+ MetricName=\(([^)]*)\)", body
+            r"\{steeltrap,([a-z,]+)\} service=\S+steeltrap-zones\S+ MetricName=\(([^)]*)\)", body
         )
         for name in re.findall(r"[a-z_]+(?=\W*(?: OR |$))", names)
     }
@@ -321,14 +324,21 @@ def test_a_serverless_collection_is_refused_with_what_to_choose_instead() -> Non
         {"settings": {"opensearch_index": "other"}},
         {"settings": {"retention_days": "long"}},
         {"settings": {"embedder": "small"}},
-        {"index": "steeltrap-next"},
+        {"store": "aws", "index": "steeltrap-next"},
         {"auth": "jwt"},
-        {"search": "endpoint"},
-        {"endpoint_arn": "arn:aws:aoss:eu-west-1:123456789012:collection/x"},
-        {"queue_senders": ("arn:aws:iam::123456789012:root",)},
-        {"adopt": {"stream": "arn:aws:dynamodb:eu-west-1:123456789012:table/x", "usage": "y-1", "key": "z"}},
-        {"functions": "one", "queue_senders": ("arn:aws:iam::123456789012:role/app",)},
-        {"domain": {"nodes": 2}},
+        {"store": "aws", "search": "endpoint"},
+        {"store": "aws", "endpoint_arn": "arn:aws:aoss:eu-west-1:123456789012:collection/x"},
+        {"store": "aws", "functions": "each", "queue_senders": ("arn:aws:iam::123456789012:root",)},
+        {
+            "store": "aws",
+            "adopt": {"stream": "arn:aws:dynamodb:eu-west-1:123456789012:table/x", "usage": "y-1", "key": "z"},
+        },
+        {"store": "aws", "queue_senders": ("arn:aws:iam::123456789012:role/app",)},
+        {"store": "aws", "domain": {"nodes": 2}},
+        {"domain": {"nodes": 3}},
+        {"endpoint": "https://search.example"},
+        {"functions": "each"},
+        {"settings": {"store": "s3://elsewhere"}},
         {"colour": "red"},
     ],
 )

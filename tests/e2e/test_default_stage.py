@@ -1,0 +1,121 @@
+"""The stage `dev` as infra/stages.toml has it, deployed, and called with signatures by two users of the account.
+
+The emulator checks every signature and every policy: also whether the functions' roles may do what they do.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from deployment import Aws, Deployment, deployed_stage
+from infra.stage import read_stage
+
+from steeltrap.toolsets import CATALOGUE
+from surfaces import scenarios
+
+CALLERS = ("ana", "bob", "stranger")
+
+
+@pytest.fixture(scope="module")
+def newcomer(aws: Aws, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
+    """The stage that `make deploy` deploys."""
+    with deployed_stage(aws, read_stage("dev"), tmp_path_factory.mktemp("dev")) as stack:
+        yield stack
+
+
+@pytest.fixture(scope="module")
+def keys(aws: Aws, newcomer: Deployment) -> Iterator[Mapping[str, Any]]:
+    """Access keys of the account's users. All but the stranger may call the API."""
+    iam = aws.client("iam")
+    api = newcomer.outputs["Url"].partition("://")[2].partition(".")[0]
+    calls = {
+        "Version": "2012-10-17",
+        "Statement": [
+            {
+                "Effect": "Allow",
+                "Action": "execute-api:Invoke",
+                "Resource": f"arn:aws:execute-api:us-east-1:000000000000:{api}/*",
+            }
+        ],
+    }
+    made = {}
+    for name in CALLERS:
+        user = f"e2e-{name}-{uuid4().hex[:6]}"
+        iam.create_user(UserName=user)
+        if name != "stranger":
+            iam.put_user_policy(UserName=user, PolicyName="call", PolicyDocument=json.dumps(calls))
+        made[name] = iam.create_access_key(UserName=user)["AccessKey"]
+    yield made
+    for key in made.values():
+        iam.delete_access_key(UserName=key["UserName"], AccessKeyId=key["AccessKeyId"])
+        if iam.list_user_policies(UserName=key["UserName"])["PolicyNames"]:
+            iam.delete_user_policy(UserName=key["UserName"], PolicyName="call")
+        iam.delete_user(UserName=key["UserName"])
+
+
+@pytest.mark.parametrize("toolset", CATALOGUE.toolsets)
+def test_every_tool_answers_who_signs(toolset: str, newcomer: Deployment, keys: Mapping[str, Any]) -> None:
+    if toolset == "categories":
+        pytest.skip("a signature names no agent, which this toolset needs")
+
+    def run(name: str, **arguments: Any) -> Any:
+        status, body = newcomer.call_signed(name, keys["ana"], **arguments)
+        assert status == 200, body
+        return body
+
+    getattr(scenarios, toolset)(run)
+
+
+def test_each_signer_has_memories_of_their_own(newcomer: Deployment, keys: Mapping[str, Any]) -> None:
+    _, saved = newcomer.call_signed("core.save", keys["bob"], content="The safe's code is 4711.")
+    status, body = newcomer.call_signed("core.get", keys["ana"], id=saved["id"])
+    assert status == 404
+    assert "4711" not in json.dumps(body)
+    _, found = newcomer.call_signed("core.search", keys["bob"], query="safe code")
+    assert [hit["id"] for hit in found["results"]] == [saved["id"]]
+
+
+def test_who_may_not_call_or_does_not_sign_is_refused(newcomer: Deployment, keys: Mapping[str, Any]) -> None:
+    assert newcomer.call_signed("core.stats", keys["stranger"])[0] == 403
+    assert newcomer.post("/v1/core/stats", "{}", None)[0] == 403
+    forged = {**keys["ana"], "SecretAccessKey": keys["bob"]["SecretAccessKey"]}
+    assert newcomer.call_signed("core.stats", forged)[0] == 403
+
+
+def test_a_function_whose_role_lacks_a_right_says_which(
+    aws: Aws, newcomer: Deployment, keys: Mapping[str, Any]
+) -> None:
+    iam, functions = aws.client("iam"), aws.client("lambda")
+    role = functions.get_function_configuration(FunctionName="steeltrap-dev-http")["Role"].rpartition("/")[2]
+    granted = iam.get_role_policy(RoleName=role, PolicyName="tools")["PolicyDocument"]
+    without = json.dumps(granted).replace("dynamodb:Query", "dynamodb:DescribeTable")
+    iam.put_role_policy(RoleName=role, PolicyName="tools", PolicyDocument=without)
+    try:
+        status, body = newcomer.call_signed("core.stats", keys["bob"])
+    finally:
+        iam.put_role_policy(RoleName=role, PolicyName="tools", PolicyDocument=json.dumps(granted))
+    assert status == 503, body
+    assert "grant dynamodb:Query" in body["detail"]
+
+
+def test_a_forgotten_memory_is_in_no_object_and_no_item(
+    aws: Aws, newcomer: Deployment, keys: Mapping[str, Any]
+) -> None:
+    _, saved = newcomer.call_signed("core.save", keys["bob"], content="Xylophone lessons are on Thursdays.")
+    status, receipt = newcomer.call_signed("core.forget", keys["bob"], id=saved["id"])
+    assert (status, receipt["verified"]) == (200, True)
+    store, bucket = aws.client("s3"), newcomer.outputs["ObjectBucket"]
+    names = [each["Key"] for each in store.list_objects_v2(Bucket=bucket)["Contents"]]
+    assert any("/b/" in name for name in names)
+    _, found = newcomer.call_signed("core.search", keys["bob"], query="xylophone lessons")
+    assert saved["id"] not in [hit["id"] for hit in found["results"]]
+
+
+def test_the_daily_sweep_reaches_everyone(aws: Aws, newcomer: Deployment, keys: Mapping[str, Any]) -> None:
+    newcomer.call_signed("core.save", keys["bob"], content="The bakery opens at six.")
+    answered = aws.client("lambda").invoke(FunctionName="steeltrap-dev-maintenance", Payload=b"{}")
+    done = json.loads(answered["Payload"].read())
+    assert done["users"] >= 1, done
+    assert done["failed"] == 0
