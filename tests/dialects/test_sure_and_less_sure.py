@@ -252,3 +252,15 @@ def test_the_same_words_in_the_same_order_are_shown_once_and_in_another_order_tw
     assert answer.count("lice lent Bob money") == 1
     assert "Bob lent Alice money." in answer
     assert len(ana("core.search", query="Did Alice and Bob lend money?")["results"]) == 3
+
+
+def test_a_question_within_small_talk_finds_what_it_asks_for(ana: Ask) -> None:
+    lake = "At weekends the kids swim in the lake."
+    saved(ana, *FACTS, lake, "The weather in Porto was lovely on our trip.")
+    talk = "Hey, hope you're well! We had a lovely weekend at the lake, the kids swam a lot."
+    alone, within = (
+        ana("core.search", query=query)["results"][0]["content"]
+        for query in ("When does my passport run out?", f"{talk} By the way, when does my passport run out?")
+    )
+    assert alone == within == FACTS[4]
+    assert ana("core.search", query=talk)["results"][0]["content"] == lake

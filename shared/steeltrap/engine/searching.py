@@ -30,6 +30,7 @@ from ..ranking.asking import without_frame
 from ..ranking.budget import fit
 from ..ranking.choosing import asks_for_past, said_once, without_repeats
 from ..ranking.fading import UNREAD, importance
+from ..ranking.small_talk import embedded_whole, embedded_with_question
 from ..text.date_questions import Asked, asked
 from ..text.dates import around, in_zone, minute_text
 from ..text.matching import sees
@@ -289,6 +290,7 @@ def _plan(call: Call, request: Search) -> _Plan:
     weight = _weight(call, request)
     is_ranked_by_rules = weight is None
     speakers: frozenset[str] = frozenset()
+    embed = embedded_with_question if is_ranked_by_rules else embedded_whole
     if is_ranked_by_rules:
         from ..ranking.scoring import without_names
 
@@ -297,7 +299,7 @@ def _plan(call: Call, request: Search) -> _Plan:
     worded = without_frame(request.query) if is_ranked_by_rules else request.query
     query = Query(
         tokens=_tokens(worded, named) if request.mode != "semantic" else (),
-        embedding=call.embed([meant], "query")[0] if request.mode != "keyword" else None,
+        embedding=embed(meant, call.embed, call.embedder) if request.mode != "keyword" else None,
         filter=request.filter,
         per_leg=_per_leg(request),
         by_term=is_ranked_by_rules,
