@@ -2,8 +2,8 @@
 
 "Hey, we had a lovely weekend at the lake! By the way, when is my sister's birthday?" is mostly about a weekend, and
 asks for a birthday. If a question can be understood by itself, and another sentence has nothing to do with it, the
-question counts twice as much as the whole message. A question that needs the rest ("what is the next step?") stays a part of
-it, since the other sentences of a message are mostly context.
+question counts twice as much as the whole message. A question that needs the rest ("what is the next step?") stays a
+part of it, since the other sentences of a message are mostly context.
 """
 
 import re
