@@ -51,6 +51,25 @@ PRICES: Final = {
     "Data to the internet, per GB": 0.09,
 }
 
+OBJECT_PRICES: Final = {
+    "S3, per million of puts and lists": 5.00,
+    "S3, per million of gets": 0.40,
+    "S3, per GB and month": 0.023,
+}
+LOG_UNITS: Final = {
+    "search": Units(1, 0),
+    "save": Units(1, 2),
+    "update": Units(1, 2),
+    "get": Units(1, 0),
+    "list": Units(1, 0),
+    "delete": Units(1, 1),
+}
+"""Over a bucket: a call asks for the next entry, and a change writes one."""
+ENTRIES_BEHIND: Final = 64
+"""Entries that a function reads after a user's base when it has no copy: half of those after which a base is put."""
+COLD: Final = 0.10
+USAGE: Final = 0.20
+
 GB: Final = 1e9
 CALL_SECONDS: Final = 0.10
 INDEXER_SECONDS: Final = 0.10
@@ -60,6 +79,8 @@ TABLE_BYTES: Final = 3_600
 INDEX_BYTES: Final = 5_900
 LOG_BYTES: Final = 3_000
 ANSWER_BYTES: Final = 4_000
+STORED_BYTES: Final = 4_400
+SWEEPS: Final = 30
 METRICS: Final = 68
 ALARMS: Final = 18
 
@@ -134,9 +155,74 @@ COMPONENTS: Final[dict[str, Callable[[Size], float]]] = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class BucketSize:
+    """How much there is in a stage over a bucket, how often it is asked in a month, in how many of its hours."""
+
+    users: int
+    memories: int
+    calls: int
+    hours: int
+
+
+BUCKET_SIZES: Final = (
+    BucketSize(0, 0, 0, 0),
+    BucketSize(100, 10_000, 30_000, 200),
+    BucketSize(10_000, MILLION, 3 * MILLION, HOURS),
+)
+
+
+def _fetches(size: BucketSize) -> float:
+    """How often a function fetches a user's file: when it has no copy, and in each sweep."""
+    return size.calls * COLD + SWEEPS * size.users
+
+
+def _log_units(size: BucketSize) -> float:
+    read = fsum(MIX[name] * LOG_UNITS[name].reads for name in MIX) * size.calls
+    write = (USAGE + fsum(MIX[name] * LOG_UNITS[name].writes for name in MIX)) * size.calls
+    read += _fetches(size) * ENTRIES_BEHIND * 1.64 / 4
+    return (
+        read * PRICES["DynamoDB, per million read units"] + write * PRICES["DynamoDB, per million write units"]
+    ) / MILLION
+
+
+BUCKET_COMPONENTS: Final[dict[str, Callable[[BucketSize], float]]] = {
+    "Lambda, time": lambda size: (
+        (size.calls * CALL_SECONDS + _fetches(size) * CALL_SECONDS + SWEEPS) * PRICES["Lambda, arm64, per GB-second"]
+    ),
+    "Lambda, requests": lambda size: (size.calls + SWEEPS) / MILLION * PRICES["Lambda, per million requests"],
+    "HTTP API": lambda size: size.calls / MILLION * PRICES["HTTP API, per million requests"],
+    "DynamoDB, requests": _log_units,
+    "S3, requests": lambda size: (
+        (
+            (_fetches(size) + SWEEPS) * OBJECT_PRICES["S3, per million of puts and lists"]
+            + (_fetches(size) + SWEEPS * size.users) * OBJECT_PRICES["S3, per million of gets"]
+        )
+        / MILLION
+    ),
+    "Storage": lambda size: (
+        size.memories
+        * STORED_BYTES
+        / GB
+        * (PRICES["DynamoDB, per GB and month"] + OBJECT_PRICES["S3, per GB and month"])
+    ),
+    "Logs": lambda size: (size.calls + SWEEPS) * LOG_BYTES / GB * PRICES["CloudWatch, per GB of logs ingested"],
+    # CloudWatch charges a metric for the hours in which it has values.
+    "Metrics": lambda size: (
+        (METRICS * size.hours + 2 * SWEEPS) / HOURS * PRICES["CloudWatch, per custom metric and month"]
+    ),
+    "Traces": lambda size: (
+        (min(size.calls + SWEEPS, HOURS * 3600) + 0.05 * max(0, size.calls - HOURS * 3600))
+        / MILLION
+        * PRICES["X-Ray, per million traces"]
+    ),
+    "Answers to the internet": lambda size: size.calls * ANSWER_BYTES / GB * PRICES["Data to the internet, per GB"],
+}
+
+
 def page(text: str) -> str:
     """The page with its tables as they follow from the figures above."""
-    tables = {"units": _units(), "prices": _prices(), "month": _month()}
+    tables = {"units": _units(), "prices": _prices(), "month": _month(), "bucket": _bucket_month()}
     return re.sub(
         r"(<!-- cost: (\w+) -->\n).*?(<!-- end -->)",
         lambda found: f"{found[1]}{tables[found[2]]}\n{found[3]}",
@@ -156,7 +242,7 @@ def _prices() -> str:
         ["price", "USD"],
         [
             [name, f"{price:.2f}" if round(price, 2) == price else f"{price:.10f}".rstrip("0")]
-            for name, price in PRICES.items()
+            for name, price in (PRICES | OBJECT_PRICES).items()
         ],
     )
 
@@ -168,6 +254,14 @@ def _month() -> str:
     rows.append(["**total**", *(f"**{each:,.0f}**" for each in sums)])
     per_thousand = [each / size.calls * 1000 for each, size in zip(sums, SIZES, strict=True)]
     rows.append(["per thousand calls", *(f"{each:,.3f}" for each in per_thousand)])
+    return _table(["USD per month", *head], rows)
+
+
+def _bucket_month() -> str:
+    head = [f"{size.users:,} users, {size.memories:,} memories, {size.calls:,} calls" for size in BUCKET_SIZES]
+    rows = [[name, *(f"{cost(size):,.2f}" for size in BUCKET_SIZES)] for name, cost in BUCKET_COMPONENTS.items()]
+    sums = [fsum(cost(size) for cost in BUCKET_COMPONENTS.values()) for size in BUCKET_SIZES]
+    rows.append(["**total**", *(f"**{each:,.2f}**" for each in sums)])
     return _table(["USD per month", *head], rows)
 
 

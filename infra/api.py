@@ -14,7 +14,7 @@ from constructs import Construct
 from steeltrap.servers.http import paths
 
 from .functions import RETENTION
-from .plan import FunctionPlan, construct_id
+from .plan import GATEWAY_SECONDS, FunctionPlan, construct_id
 from .stage import Stage
 
 _OPEN_CALLS_PER_SECOND: Final = 20
@@ -107,7 +107,7 @@ class Api(Construct):
             integration_type="AWS_PROXY",
             integration_uri=function.function_arn,
             payload_format_version="2.0",
-            timeout_in_millis=min(30_000, 1000 * seconds),
+            timeout_in_millis=1000 * min(GATEWAY_SECONDS, seconds),
         )
 
     def _route(

@@ -10,6 +10,8 @@ from steeltrap.tools import Access, Catalogue, Tool
 
 BundleName = Literal["tools", "mcp", "http"]
 
+GATEWAY_SECONDS: Final = 30
+"""An HTTP API waits no longer for a function, so that one which it alone calls need not run longer."""
 INDEXERS_PER_SHARD: Final = 1
 SHARDS: Final = 4
 """The shards of a new table's stream. DynamoDB adds some as the table's traffic grows."""
@@ -70,5 +72,7 @@ def agent_function(catalogue: Catalogue, toolset: str) -> FunctionPlan:
 
 
 def _plan(name: str, tools: Sequence[Tool], at: Iterable[str], *, bundle: BundleName = "tools") -> FunctionPlan:
-    longest = max(tool.timeout for tool in tools)
-    return FunctionPlan(name, tuple(tools), tuple(at), math.ceil(longest) + _ANSWER_SECONDS, bundle)
+    seconds = math.ceil(max(tool.timeout for tool in tools)) + _ANSWER_SECONDS
+    # The others are invoked directly, too.
+    timeout = seconds if bundle == "tools" else min(seconds, GATEWAY_SECONDS)
+    return FunctionPlan(name, tuple(tools), tuple(at), timeout, bundle)

@@ -36,12 +36,24 @@ def protect(stage: Stage, formation: Any) -> bool:
     return True
 
 
+def nobody_is_told(stage: Stage) -> str:
+    """A sentence for a stage that keeps memories and mails its alarms to nobody; "" for every other."""
+    if stage.alarm_email or not stage.retain:
+        return ""
+    return (
+        f"Nobody hears when {stage.stack_name} fails: set `alarm_email` in the stage, deploy again, and confirm the "
+        "mail that AWS sends."
+    )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--stage", default="dev")
     stage = read_stage(parser.parse_args().stage)
     if protect(stage, boto3.client("cloudformation")):
         print(f"{stage.stack_name}: updates that would replace or remove a table, the bucket or the key are refused")
+    if warning := nobody_is_told(stage):
+        print(warning)
 
 
 if __name__ == "__main__":

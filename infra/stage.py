@@ -28,6 +28,8 @@ OF_THE_STACK = frozenset(
 
 _OF_TABLES: Final = frozenset({"search", "domain", "endpoint", "endpoint_arn", "index", "adopt", "queue_senders"})
 """Keys that say nothing of a stage over a bucket."""
+PUBLIC_CALLS_PER_MINUTE: Final = 120
+"""The quota of each user of a stage whose callers have tokens, unless its settings name another; 0 is none."""
 
 
 class Domain(BaseModel):
@@ -159,7 +161,10 @@ class Stage(BaseModel):
         "makes an AgentCore `gateway`, the ids of existing `gateways` to accept, and the ARNs of `bedrock_agents`.",
     )
     settings: dict[str, Value] = Field(
-        {}, description="Settings of steeltrap, named as in docs/settings.md, without the prefix and in lower case."
+        {},
+        description="Settings of steeltrap, named as in docs/settings.md, without the prefix and in lower case. With "
+        f"tokens, each user may make {PUBLIC_CALLS_PER_MINUTE} calls per minute unless `calls_per_minute` says "
+        "otherwise.",
     )
 
     @field_validator("search", mode="before")
@@ -208,11 +213,12 @@ class Stage(BaseModel):
     @property
     def counts_calls(self) -> bool:
         """Whether users' calls per minute are counted."""
-        return bool(self.settings.get("calls_per_minute", 0))
+        return self.environment().get(f"{PREFIX}CALLS_PER_MINUTE", "0") != "0"
 
     def environment(self) -> dict[str, str]:
         """The settings as a function's environment has them."""
-        return {PREFIX + name.upper(): _written(value) for name, value in self.settings.items()}
+        public: dict[str, Value] = {"calls_per_minute": PUBLIC_CALLS_PER_MINUTE} if self.auth == "jwt" else {}
+        return {PREFIX + name.upper(): _written(value) for name, value in (public | self.settings).items()}
 
 
 def read_stage(name: str, file: Path = STAGES) -> Stage:

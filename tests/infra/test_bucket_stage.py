@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from infra.protect import HOLDING
-from infra.stage import read_stage
+from infra.stage import Stage, read_stage
 from synthesised import Template, synthesise, template, told
 
 from steeltrap.settings import read_settings
@@ -92,6 +92,21 @@ def test_a_function_reaches_the_entries_and_the_objects_and_nothing_else(name: s
 
 def test_calls_are_counted_only_where_a_stage_limits_them(newcomer: Template) -> None:
     assert "dynamodb:UpdateItem" not in {action for action, _ in newcomer.allowed("http")}
+
+
+def test_users_with_tokens_have_a_quota_unless_the_stage_says_otherwise() -> None:
+    public = Stage(name="public", auth="jwt", issuer="https://issuer.example", audience=("app",))
+    assert public.environment()["STEELTRAP_CALLS_PER_MINUTE"] == "120"
+    assert public.counts_calls
+    unlimited = public.model_copy(update={"settings": {"calls_per_minute": 0}})
+    assert unlimited.environment()["STEELTRAP_CALLS_PER_MINUTE"] == "0"
+    assert not unlimited.counts_calls
+    assert not read_stage("dev").counts_calls
+
+
+@pytest.mark.parametrize(("stage", "name"), [("bucket", "http"), ("domain", "mcp")])
+def test_a_function_that_only_the_gateway_calls_runs_no_longer_than_that_waits(stage: str, name: str) -> None:
+    assert template(stage).function(name)["Timeout"] == 30
 
 
 def test_a_key_encrypts_all_of_a_stage_that_asks_for_one() -> None:

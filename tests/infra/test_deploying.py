@@ -17,7 +17,7 @@ from botocore.stub import Stubber
 from infra.bundle import ROOT
 from infra.github import GitHub
 from infra.preflight import BOOTSTRAP, misfits, problems
-from infra.protect import POLICY, protect
+from infra.protect import POLICY, nobody_is_told, protect
 from infra.stage import Stage, read_stage
 from synthesised import STAGES, Template, told
 
@@ -153,6 +153,12 @@ def test_what_holds_memories_is_protected_from_later_deployments() -> None:
     assert denied["Condition"] == {
         "StringEquals": {"ResourceType": ["AWS::DynamoDB::Table", "AWS::S3::Bucket", "AWS::KMS::Key"]}
     }
+
+
+def test_the_last_line_of_a_deployment_says_that_nobody_hears_of_alarms() -> None:
+    assert "`alarm_email`" in nobody_is_told(PROD)
+    assert nobody_is_told(PROD.model_copy(update={"alarm_email": "ops@example.com"})) == ""
+    assert nobody_is_told(read_stage("dev")) == ""
 
 
 ADOPTED = STAGES["adopted"].adopt
