@@ -7,6 +7,7 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 from datetime import tzinfo
 from functools import partial
+from math import inf
 from typing import Any
 
 from . import arguments as reading
@@ -44,7 +45,7 @@ class Door:
     """The tools over one store and one embedder, and a place for users' files. Safe for many threads.
 
     Without `counters` there are no quotas. Without a `background`, an append makes the episodes that are due itself.
-    `observe` is called after each call.
+    `observe` is called after each call. No call takes more than `longest` seconds, whatever its tool may.
     """
 
     catalogue: Catalogue
@@ -57,6 +58,7 @@ class Door:
     counters: Counters | None = None
     background: Background | None = None
     observe: telemetry.Observe = telemetry.log_call
+    longest: float = inf
 
     def invoke(
         self,
@@ -143,7 +145,8 @@ class Door:
         measure: telemetry.Measure,
     ) -> Result:
         key = _checked_key(key)
-        call = self.call_for(caller, seconds=tool.timeout, files=tool.files, idempotency_key=key, timezone=timezone)
+        seconds = min(tool.timeout, self.longest)
+        call = self.call_for(caller, seconds=seconds, files=tool.files, idempotency_key=key, timezone=timezone)
         call.measure = measure
         if secrets not in (None, "redact", "refuse"):
             raise InvalidInput("`X-Steeltrap-Secrets` must be redact or refuse; leave it out for the default.")

@@ -198,6 +198,27 @@ def test_all_of_http_runs_in_one_function_again_and_again(door: Door, event: Any
         assert handler(event(SAVE, '{"content": "x"}', None), None)["statusCode"] == 401
 
 
+@pytest.mark.usefixtures("event_loop_closed")
+def test_a_call_ends_before_the_gateway_gives_up_whatever_its_tool_may_take(
+    door: Door, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: list[float] = []
+    call_for = Door.call_for
+
+    def noting(self: Door, caller: Caller | None, *, seconds: float, **options: Any) -> Any:
+        given.append(seconds)
+        return call_for(self, caller, seconds=seconds, **options)
+
+    monkeypatch.setattr(Door, "call_for", noting)
+    assert door.catalogue.tool("core.export").timeout > 30
+    assert app_handler(open=lambda: door)(as_v2("/v1/core/export", "{}", ME), None)["statusCode"] == 200
+    assert tool_handler("export", open=lambda: door)(
+        {"toolset": "core", "tool": "export", "arguments": {}, "caller": {"user_id": "ana"}}, None
+    )["body"]
+    over_http, direct = given
+    assert over_http < 30 < direct
+
+
 @KINDS
 @pytest.mark.parametrize("path", ["/mcp", "/mcp/notes"])
 @pytest.mark.usefixtures("event_loop_closed")

@@ -1,8 +1,9 @@
 """AWS Lambda for what is an ASGI application: all of HTTP in one function, and MCP in one."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
-from typing import Any
+from typing import Any, Final
 
 from mangum import Mangum
 
@@ -28,6 +29,9 @@ from .tools import (
 )
 
 _UNKNOWN = "This function takes events of HTTP only: API Gateway, function URL, load balancer."
+_CALL_SECONDS: Final = 27.0
+"""API Gateway waits 30 seconds for an answer, and the function ends then: a call must have ended before, with a
+sentence and with its usage written."""
 _TEXT = ["text/", "application/json", PROBLEM_MEDIA]
 
 
@@ -69,7 +73,7 @@ def _handler(
 ) -> Handler:
     @cache
     def adapted() -> tuple[Door, Mangum]:
-        door = open_safely(open)
+        door = replace(open_safely(open), longest=_CALL_SECONDS)
         # Each invocation starts and ends the application's lifespan, which may happen many times.
         return door, Mangum(create(door), lifespan="on", text_mime_types=_TEXT)
 
