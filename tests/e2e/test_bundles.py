@@ -5,14 +5,13 @@ from pathlib import Path
 
 import pytest
 from infra.bundle import Bundle, build_code
-from infra.functions import GROUPS
 
 MB = 1_000_000
 
 
 @pytest.mark.parametrize(("embedder", "most"), [(False, 26 * MB), (True, 56 * MB)])
 def test_a_tool_s_bundle_is_small_and_for_its_processor(embedder: bool, most: int, tmp_path: Path) -> None:
-    layer = Bundle(GROUPS["tools"], "3.13").build() / "python"
+    layer = Bundle("function", "3.13").build() / "python"
     packages = {path.name for path in layer.iterdir()}
     assert {"pydantic", "botocore", "boto3", "numpy", "opensearchpy", "urllib3", "aws_lambda_powertools"} <= packages
     assert not packages & {
@@ -31,10 +30,22 @@ def test_a_tool_s_bundle_is_small_and_for_its_processor(embedder: bool, most: in
     assert libraries
     assert all(name.endswith("aarch64-linux-gnu.so") for name in libraries)
 
-    code = build_code("3.13", embedder)
+    code = build_code("3.13", embedder=embedder, replicas=False)
     assert not (code / "steeltrap" / "cli").exists()
     assert (code / "steeltrap" / "embedders" / "static_256" / "model.npz").exists() == embedder
     assert _zipped(layer, tmp_path) + _zipped(code, tmp_path) < most
+
+
+def test_the_bundle_of_a_bucket_s_stage_has_its_log_and_no_search_index(tmp_path: Path) -> None:
+    layer = Bundle("function-bucket", "3.13").build() / "python"
+    packages = {path.name for path in layer.iterdir()}
+    assert {"obstore", "apsw", "fastapi", "mcp", "botocore"} <= packages
+    assert not packages & {"opensearchpy", "requests", "grpc", "aws_xray_sdk"}
+    code = build_code("3.13", embedder=True, replicas=True) / "steeltrap"
+    assert {"sqlite", "replica", "logs"} <= {path.name for path in (code / "stores").iterdir()}
+    assert not (code / "stores" / "opensearch").exists()
+    assert _zipped(layer, tmp_path) + _zipped(code, tmp_path) < 95 * MB
+    assert sum(path.stat().st_size for folder in (layer, code) for path in folder.rglob("*")) < 250 * MB
 
 
 def _zipped(folder: Path, into: Path) -> int:
