@@ -24,7 +24,7 @@ ENV PIP_NO_CACHE_DIR=1 PIP_REQUIRE_HASHES=1 PIP_CONSTRAINT=/source/constraints.t
 RUN python3 -m venv /build && PIP_CONSTRAINT='' /build/bin/pip install --requirement locks/pip.txt \
     && /build/bin/pip install --group build \
     && python3 -m venv --without-pip /app \
-    && /build/bin/pip --python /app/bin/python install --no-compile --requirement locks/product.txt boto3 opensearch-py --group log
+    && /build/bin/pip --python /app/bin/python install --no-compile --requirement locks/product.txt boto3 opensearch-py --group log --group log-postgres
 COPY shared shared
 COPY models/small models/small
 ARG EMBEDDER=static-256

@@ -7,8 +7,8 @@ QUIETLY := --quiet --disable-pip-version-check
 LOCKED := --require-hashes --constraint constraints.txt --build-constraint constraints.txt
 PIP := $(BIN)/python -m pip install $(QUIETLY)
 LOCK := .build/locking/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-package steeltrap-small $(UPGRADE)
-LOWEST := --extra server --extra aws --extra bedrock --extra bucket --extra lambda
-GROUPS := $(addprefix --group ,function function-mcp function-http dev bench browser infra mutation build)
+LOWEST := --extra server --extra aws --extra bedrock --extra bucket --extra postgres --extra lambda
+GROUPS := $(addprefix --group ,log-postgres function function-mcp function-http dev bench browser infra mutation build)
 CDK := infra/node_modules/.bin/cdk
 CONSOLE := tests/console/node_modules/.package-lock.json
 CONFORMANCE := tests/conformance/node_modules/.package-lock.json
@@ -17,12 +17,13 @@ TESTABLE := $(VENV)/.testable
 DATA ?= $(or $(STEELTRAP_DATA),$(HOME)/.steeltrap)
 PORT ?= 8765
 STAGE ?= dev
+LOG := $(if $(filter postgresql:%,$(STORE)),log-postgres,log)
 SAM := .build/sam/bin/sam
 WORKFLOWS := .build/workflows/bin
 # Folders that `make test` leaves out: their types, and the tests that have their name.
 WITHOUT ?=
 TYPED := shared functions bench examples mcpb infra
-PARTS ?= opensearch dynamodb aws azure
+PARTS ?= opensearch dynamodb aws azure postgres
 # What `make check` runs: every rule, and each port, dialect and surface where it is quickest.
 FAST := tests/unit tests/contracts/test_sqlite.py tests/contracts/test_folder.py tests/contracts/test_explaining.py \
   tests/dialects/test_core.py tests/isolation/test_two_users.py tests/surfaces/test_python.py tests/docs/test_docs.py
@@ -74,11 +75,11 @@ $(VENV)/.browsing: $(TESTABLE)
 
 install: $(TESTABLE) ## Create .venv with everything installed
 
-serve: $(INSTALLED) $(if $(STORE),$(VENV)/.log) ## Serve HTTP and MCP and a console on http://127.0.0.1:8765 (PORT=port); memories are stored in ~/.steeltrap (DATA=folder), or where other machines share them (STORE=s3://bucket/prefix)
+serve: $(INSTALLED) $(if $(STORE),$(VENV)/.$(LOG)) ## Serve HTTP and MCP and a console on http://127.0.0.1:8765 (PORT=port); memories are stored in ~/.steeltrap (DATA=folder), or where other machines share them (STORE=s3://bucket/prefix)
 	$(if $(STORE),STEELTRAP_STORE='$(STORE)') $(BIN)/steeltrap serve --data $(DATA) --port $(PORT)
 
-$(VENV)/.log: $(INSTALLED)
-	$(PIP) $(LOCKED) --group log
+$(VENV)/.log $(VENV)/.log-postgres: $(VENV)/.%: $(INSTALLED)
+	$(PIP) $(LOCKED) --group $*
 	@touch $@
 
 check: lint-code ## Lint, check types (without infra/) and imports, run the fast tests; takes under a minute
@@ -168,7 +169,7 @@ workflows: .build/workflows/.installed ## Check GitHub's workflows and forms aga
 	$(WORKFLOWS)/check-jsonschema --builtin-schema vendor.compose-spec deploy/compose.yaml
 	$(WORKFLOWS)/zizmor --offline --quiet --min-severity medium .github
 
-up: ## Start OpenSearch, DynamoDB Local and emulators of AWS and Azure on this machine, without Docker (PARTS="opensearch dynamodb")
+up: ## Start OpenSearch, DynamoDB Local, PostgreSQL and emulators of AWS and Azure on this machine, without Docker (PARTS="opensearch dynamodb")
 	@$(PYTHON) localstack/launch.py up $(PARTS)
 
 down: ## Stop what `make up` started

@@ -7,19 +7,15 @@ Everything binds to the loopback. `up` leaves alone what runs already, `down` en
 import argparse
 import json
 import os
-import signal
 import subprocess
 import sys
 import time
-import urllib.error
-import urllib.request
 from contextlib import suppress
 from pathlib import Path
 
 from parts import PARTS, STATE, Missing, Part
 
 HEALTHY_SECONDS = 90
-_OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 
 def main() -> int:
@@ -44,7 +40,7 @@ def main() -> int:
 
 def with_this_python(parts: list[Part]) -> list[Part]:
     """The parts that this Python can start, or that run already; one line names what is left out."""
-    left = [part for part in parts if not part.fits() and not answers(part)]
+    left = [part for part in parts if not part.fits() and not part.answers()]
     for part in left:
         print(f"{part.name:<11} is left out: it needs Python {'.'.join(map(str, part.python or ()))}")
     return [part for part in parts if part not in left]
@@ -53,7 +49,7 @@ def with_this_python(parts: list[Part]) -> list[Part]:
 def up(parts: list[Part]) -> int:
     """Start what isn't running and wait until all of it answers."""
     for part in parts:
-        if answers(part):
+        if part.answers():
             continue
         part.check()
         part.prepare()
@@ -65,7 +61,7 @@ def up(parts: list[Part]) -> int:
 
 def run(parts: list[Part], command: list[str]) -> int:
     """The exit code of a command that runs while the parts do."""
-    ours = [part for part in parts if not answers(part)]
+    ours = [part for part in parts if not part.answers()]
     try:
         return up(parts) or subprocess.run(command, check=False).returncode
     finally:
@@ -79,7 +75,7 @@ def down(parts: list[Part]) -> int:
             print(f"{part.name:<11} was not started here")
             continue
         with suppress(ProcessLookupError):
-            os.killpg(process, signal.SIGTERM)
+            os.killpg(process, part.end)
         _until(lambda process=process: not _alive(process), f"{part.name} does not end")
         _note(part).unlink(missing_ok=True)
         print(f"{part.name:<11} ended")
@@ -89,7 +85,7 @@ def down(parts: list[Part]) -> int:
 def status(parts: list[Part]) -> int:
     """Say what runs where."""
     for part in parts:
-        state = part.url if answers(part) else "is not running"
+        state = part.url if part.answers() else "is not running"
         print(f"{part.name:<11} {state}")
     return 0
 
@@ -112,22 +108,11 @@ def start(part: Part) -> None:
 def wait(part: Part) -> None:
     """Return when a part answers. Raises Missing with the end of its log when it doesn't."""
     ends = time.monotonic() + HEALTHY_SECONDS
-    while not answers(part):
+    while not part.answers():
         if time.monotonic() > ends or running(part) is None:
             log = (part.home / "log").read_text(errors="replace").strip()[-2000:]
             raise Missing(f"{part.name} does not answer on port {part.port}; its log ends:\n{log}")
         time.sleep(0.2)
-
-
-def answers(part: Part) -> bool:
-    """Whether something healthy listens on a part's port."""
-    try:
-        with _OPENER.open(part.url + part.health, timeout=2):
-            return True
-    except urllib.error.HTTPError as refused:
-        return refused.code < 500
-    except OSError:
-        return False
 
 
 def running(part: Part) -> int | None:

@@ -1,11 +1,18 @@
 """The parts that production runs on, as they run here: what each needs, how it is installed, started and asked."""
 
+import os
+import pwd
 import shutil
+import signal
+import socket
 import subprocess
 import sys
+import urllib.error
+import urllib.request
 import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 
 HERE = Path(__file__).parent
@@ -13,6 +20,8 @@ STATE = HERE.parent / ".localstack"
 """Downloads, and the state of running parts: installed parts, logs and process ids."""
 KNN = "org.opensearch.plugin:opensearch-knn:2.19.1.0:zip"
 JAVA_VERSION = 17
+_OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+_WANTS_TLS = bytes.fromhex("0000000804d2162f")
 NOWHERE = "http://127.0.0.1:9"
 """An address where nothing listens."""
 
@@ -36,10 +45,16 @@ class Part:
     """The only version of Python that it runs on."""
     settings: Path | None = None
     """A folder with its settings, which are copied to `config` at each start."""
+    scheme: str = "http"
+    end: signal.Signals = signal.SIGTERM
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self.port}"
+        return f"{self.scheme}://127.0.0.1:{self.port}"
+
+    def answers(self) -> bool:
+        """Whether something healthy listens on its port."""
+        return _answers_http(self.url + self.health) if self.scheme == "http" else _answers_postgres(self.port)
 
     @property
     def home(self) -> Path:
@@ -79,6 +94,26 @@ _SOURCES = {
 }
 
 
+def _answers_http(url: str) -> bool:
+    try:
+        with _OPENER.open(url, timeout=2):
+            return True
+    except urllib.error.HTTPError as refused:
+        return refused.code < 500
+    except OSError:
+        return False
+
+
+def _answers_postgres(port: int) -> bool:
+    """Whether a server says yes or no when it is asked for TLS."""
+    try:
+        with socket.create_connection(("127.0.0.1", port), timeout=2) as connection:
+            connection.sendall(_WANTS_TLS)
+            return connection.recv(1) in (b"S", b"N")
+    except OSError:
+        return False
+
+
 def java_version() -> int:
     """The major version of `java`; 0 when it doesn't say."""
     shown = subprocess.run(["java", "-version"], capture_output=True, text=True, check=False).stderr
@@ -86,8 +121,8 @@ def java_version() -> int:
     return int(number) if number.isdigit() else 0
 
 
-def _run(command: list[str], folder: Path) -> None:
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+def _run(command: list[str], folder: Path, typed: str = "") -> None:
+    done = subprocess.run(command, cwd=folder, input=typed, capture_output=True, text=True, check=False)
     if done.returncode:
         raise Missing(f"`{' '.join(command)}` failed:\n{(done.stdout + done.stderr).strip()[-2000:]}")
 
@@ -176,6 +211,55 @@ def _localstack(home: Path) -> list[str]:
     return [str(home / "venv" / "bin" / "python"), "-m", "localstack.runtime.main"]
 
 
+def postgres_program(name: str) -> str:
+    """The path of a program of PostgreSQL, which Debian puts where no shell looks. Raises Missing."""
+    newest = max(Path("/usr/lib/postgresql").glob(f"*/bin/{name}"), key=lambda path: float(path.parts[4]), default=None)
+    if (path := shutil.which(name) or newest) is None:
+        raise Missing(f"postgres needs `{name}`, which isn't on this machine: install PostgreSQL.")
+    return str(path)
+
+
+def as_postgres(command: list[str]) -> list[str]:
+    """A command as the user `postgres` where this one is root, as whom PostgreSQL refuses to run."""
+    return (
+        ["setpriv", "--reuid=postgres", "--regid=postgres", "--init-groups", *command] if os.geteuid() == 0 else command
+    )
+
+
+def make_postgres(data: Path) -> None:
+    """Make the data folder of a server with a role and a database `memories`, for the loopback only."""
+    _run(
+        as_postgres([postgres_program("initdb"), "-D", str(data), "-U", "postgres", "--auth=trust", "-N"]), data.parent
+    )
+    server = [postgres_program("postgres"), "--single", "-D", str(data), "postgres"]
+    for statement in ("CREATE ROLE memories LOGIN", "CREATE DATABASE memories OWNER memories"):
+        _run(as_postgres(server), data.parent, f"{statement}\n")
+
+
+def postgres_command(data: Path, port: int) -> list[str]:
+    """What runs the server of a data folder."""
+    options = ["-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories=", "-c", "max_connections=200"]
+    return as_postgres([postgres_program("postgres"), "-D", str(data), "-p", str(port), *options])
+
+
+def _postgres_data(home: Path) -> Path:
+    """Its user has to reach the folder, which may not be so in the checkout of another one."""
+    if os.geteuid() != 0:
+        return home / "data"
+    return Path(pwd.getpwnam("postgres").pw_dir) / f"steeltrap-{sha256(str(home).encode()).hexdigest()[:12]}"
+
+
+def _install_postgres(home: Path) -> None:
+    postgres_program("initdb")
+    data = _postgres_data(home)
+    shutil.rmtree(data, ignore_errors=True)
+    make_postgres(data)
+
+
+def _postgres(home: Path) -> list[str]:
+    return postgres_command(_postgres_data(home), POSTGRES.port)
+
+
 OPENSEARCH = Part(
     "opensearch",
     9250,
@@ -200,6 +284,7 @@ AWS = Part(
     ),
 )
 AZURE = Part("azure", 10150, "/", _install_azure, _azure, ("npm",))
+POSTGRES = Part("postgres", 5450, "", _install_postgres, _postgres, scheme="postgresql", end=signal.SIGINT)
 LOCALSTACK = Part(
     "localstack",
     4566,
@@ -223,4 +308,4 @@ LOCALSTACK = Part(
     ),
     python=(3, 13),
 )
-PARTS = (OPENSEARCH, DYNAMODB, AWS, AZURE, LOCALSTACK)
+PARTS = (OPENSEARCH, DYNAMODB, AWS, AZURE, POSTGRES, LOCALSTACK)

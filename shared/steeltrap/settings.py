@@ -56,7 +56,8 @@ class Settings(BaseModel):
         "sqlite",
         description="Where memories are stored: `sqlite` (files in the folder), `aws` (DynamoDB and OpenSearch), or "
         "the URL of a place that any number of machines share: `s3://bucket/prefix`, `gs://bucket/prefix`, "
-        "`az://container/prefix`, `dynamodb://table?bases=s3://bucket/prefix`, or `file:///folder`.",
+        "`az://container/prefix`, `dynamodb://table?bases=s3://bucket/prefix`, `postgresql://user@host/database`, or "
+        "`file:///folder`.",
     )
     cache_folder: Path | None = Field(
         None,
@@ -439,7 +440,8 @@ _NO_DATA: Final = (
 
 
 _PLACES: Final = (
-    "s3://bucket/prefix, gs://bucket/prefix, az://container/prefix, dynamodb://table?bases=s3://bucket/prefix"
+    "s3://bucket/prefix, gs://bucket/prefix, az://container/prefix, dynamodb://table?bases=s3://bucket/prefix, "
+    "postgresql://user@host/database"
 )
 
 
@@ -450,7 +452,10 @@ def _check_store_url(store: str) -> None:
         query = parse_qs(url.query, strict_parsing=bool(url.query))
     except ValueError:
         url, query = urlsplit(""), {}
-    if url.username or url.password or "sig" in query or "X-Amz-Signature" in query:
+    if url.scheme == "postgresql" and (url.password or query.keys() & {"password", "sslpassword"}):
+        raise ValueError("must have no password in its URL; set PGPASSWORD, or use a password file (PGPASSFILE).")
+    has_user = bool(url.username) and url.scheme != "postgresql"
+    if has_user or url.password or "sig" in query or "X-Amz-Signature" in query:
         raise ValueError(
             "must have no credentials in its URL; set your cloud's own variables, or sign in with its tool."
         )
@@ -461,6 +466,8 @@ def _check_store_url(store: str) -> None:
             is_valid = url.netloc in ("", "localhost") and len(url.path) > 1 and not query
         case "dynamodb":
             is_valid = bool(url.netloc) and query.keys() == {"bases"} and query["bases"][0].startswith("s3://")
+        case "postgresql":
+            is_valid = len(url.path) > 1 and url.path.count("/") == 1
         case _:
             is_valid = False
     if not is_valid or url.fragment:

@@ -15,31 +15,44 @@ from itertools import count
 from math import inf
 from pathlib import Path
 from secrets import token_hex
-from typing import Any
+from typing import Any, Protocol, TypeVar
+from urllib.parse import SplitResult, urlsplit
 
 import pytest
 
-from components import aws_url, azure_url, dynamodb_url
+from components import aws_url, azure_url, dynamodb_url, postgres_url
+from faults.postgres_proxy import PostgresProxy, postgres_proxied
 from faults.proxy import Proxy, proxied
 from gcs_server import BUCKET, service_account, serving_gcs
+from postgres_server import pooler
 from steeltrap.ports import Logs
 from steeltrap.stores.logs.bucket import BucketLogs
 from steeltrap.stores.logs.dynamodb import DynamoLogs, log_table
 from steeltrap.stores.logs.folder import FolderLogs
+from steeltrap.stores.logs.postgres import PostgresLogs
+from steeltrap.stores.objects import Objects
+from steeltrap.stores.postgres_tables import TableObjects, database_at
 
 _BUCKET = f"steeltrap-logs-{token_hex(8)}"
 _numbers = count()
+C = TypeVar("C", bound="Closes")
 AZURE_ACCOUNT = "devstoreaccount1"
 AZURE_KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
 """Azurite's own account, which its documentation publishes."""
 
 
-@contextmanager
-def connecting(make: Callable[[], Logs]) -> Iterator[Callable[[], Logs]]:
-    """Makes clients of one place, closed in the end."""
-    opened: list[Logs] = []
+class Closes(Protocol):
+    """Something with connections."""
 
-    def connect() -> Logs:
+    def close(self) -> None: ...
+
+
+@contextmanager
+def connecting(make: Callable[[], C]) -> Iterator[Callable[[], C]]:
+    """Makes clients of one place, closed in the end."""
+    opened: list[C] = []
+
+    def connect() -> C:
         opened.append(make())
         return opened[-1]
 
@@ -87,6 +100,30 @@ def dynamodb(monkeypatch: pytest.MonkeyPatch, through: str | None = None) -> str
 
 
 @contextmanager
+def postgres(through: str | None = None) -> Iterator[str]:
+    """The URL of an empty schema in PostgreSQL, which is gone in the end."""
+    import psycopg
+
+    url, schema = postgres_url(), f"{_BUCKET.replace('-', '_')}_{next(_numbers)}"
+    try:
+        yield f"{through or url}?schema={schema}"
+    finally:
+        with psycopg.connect(url, autocommit=True) as connection:
+            connection.execute("SET client_min_messages = error")
+            connection.execute(f"DROP SCHEMA IF EXISTS {schema} CASCADE".encode())
+
+
+def objects(url: str) -> Objects | TableObjects:
+    """The objects at the URL of a bucket or a database."""
+    return TableObjects(database_at(url), url) if url.startswith("postgresql:") else Objects(url)
+
+
+def _at(server: SplitResult, port: int) -> str:
+    """The URL of a server that is asked at another port."""
+    return server._replace(netloc=f"{server.username}@{server.hostname}:{port}").geturl()
+
+
+@contextmanager
 def place(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], Logs]]:
     """Makes clients of an empty place of a kind."""
     if name == "folder":
@@ -103,25 +140,42 @@ def empty_url(name: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
         with serving_gcs() as address:
             yield gcs(monkeypatch, address)
         return
+    if name == "postgres":
+        with postgres() as url:
+            yield url
+        return
+    if name == "pooler":
+        server = urlsplit(postgres_url())
+        with pooler(server.hostname or "", server.port or 5432) as port, postgres(_at(server, port)) as url:
+            yield url
+        return
     yield {"s3": s3, "azure": azure, "dynamodb": dynamodb}[name](monkeypatch)
 
 
 @contextmanager
-def proxied_place(name: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Callable[[], Logs], Proxy]]:
+def proxied_place(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[tuple[Callable[[], Logs], Proxy | PostgresProxy]]:
     """Makes clients of an empty place, and the proxy that is between."""
     with proxied_url(name, monkeypatch) as (url, proxy):
         yield _opening(url), proxy
 
 
 @contextmanager
-def proxied_url(name: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[str, Proxy]]:
+def proxied_url(name: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[str, Proxy | PostgresProxy]]:
     """The URL of an empty place, and the proxy that is between."""
+    if name == "postgres":
+        with postgres_proxied(postgres_url()) as between, postgres(between.url) as url:
+            yield url, between
+        return
     services = {"s3": aws_url, "azure": azure_url, "dynamodb": dynamodb_url}
     with serving_gcs() as fake, proxied(services.get(name, lambda: fake)()) as proxy:
         yield {"s3": s3, "azure": azure, "gcs": gcs, "dynamodb": dynamodb}[name](monkeypatch, proxy.url), proxy
 
 
 def _opening(url: str) -> Callable[[], Logs]:
+    if url.startswith("postgresql:"):
+        return lambda: PostgresLogs(database_at(url), url)
     return lambda: DynamoLogs(url) if url.startswith("dynamodb:") else BucketLogs(url)
 
 
@@ -129,6 +183,8 @@ def make_impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have clients wait for a moment where they would for seconds."""
     monkeypatch.setattr("steeltrap.stores.logs.dynamodb._READ_SECONDS", 0.5)
     monkeypatch.setattr("steeltrap.stores.objects._PATIENCE", ((inf, 0.5),))
+    monkeypatch.setattr("steeltrap.stores.postgres._PATIENCE", ((inf, 0.5),))
+    monkeypatch.setattr("steeltrap.stores.postgres._CONNECT_SECONDS", 1.0)
 
 
 @cache

@@ -18,6 +18,7 @@ from steeltrap.ports import Counters
 from steeltrap.runtime import local
 from steeltrap.settings import read_settings
 from steeltrap.stores.logs.dynamodb import DynamoLogs
+from steeltrap.stores.logs.postgres import PostgresLogs
 
 BOB = UserRef("bob")
 Start = Callable[..., Door]
@@ -66,15 +67,17 @@ def test_a_door_without_limits_of_amounts_measures_nothing(start: Start, monkeyp
     assert [save(door)[0] for _ in range(4)] == [None, None, None, "throttled"]
 
 
+@pytest.fixture(params=["dynamodb", "postgres"])
+def table(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    with log_places.empty_url(request.param, monkeypatch) as url:
+        yield url
+
+
 @pytest.fixture
-def counting(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[], Counters]:
-    url = log_places.dynamodb(monkeypatch)
-
-    def machine() -> Counters:
-        settings = read_settings({}, data=tmp_path, store=url)
-        return local.open_counters(settings, None)  # type: ignore[arg-type]
-
-    return machine
+def counting(table: str, tmp_path: Path) -> Iterator[Callable[[], Counters]]:
+    settings = read_settings({}, data=tmp_path, store=table)
+    yield lambda: local.open_counters(settings, None)  # type: ignore[arg-type]
+    local.open_logs(settings).close()
 
 
 def test_a_table_counts_the_calls_of_all_machines_in_a_minute(counting: Callable[[], Counters]) -> None:
@@ -92,8 +95,9 @@ def test_calls_at_once_are_all_counted(counting: Callable[[], Counters]) -> None
     assert sorted(counts) == list(range(1, 101))
 
 
-def test_what_is_counted_is_no_entry(monkeypatch: pytest.MonkeyPatch) -> None:
-    logs = DynamoLogs(log_places.dynamodb(monkeypatch))
+def test_what_is_counted_is_no_entry(table: str) -> None:
+    logs = local.open_logs(read_settings({}, store=table))
+    assert isinstance(logs, DynamoLogs | PostgresLogs)
     logs.count_call(ANA, MINUTE)
     assert logs.of(ANA).read_on(1) == []
     assert logs.of(ANA).create(1, b"x")
@@ -102,10 +106,12 @@ def test_what_is_counted_is_no_entry(monkeypatch: pytest.MonkeyPatch) -> None:
     logs.close()
 
 
-def test_a_table_that_does_not_answer_is_an_outage(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("kind", ["dynamodb", "postgres"])
+def test_a_table_that_does_not_answer_is_an_outage(monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
     log_places.make_impatient(monkeypatch)
-    with log_places.proxied_url("dynamodb", monkeypatch) as (url, proxy):
-        logs = DynamoLogs(url)
+    with log_places.proxied_place(kind, monkeypatch) as (make, proxy):
+        logs = make()
+        assert isinstance(logs, DynamoLogs | PostgresLogs)
         proxy.rule = saying(500, b"")
         with pytest.raises(Unavailable):
             logs.count_call(ANA, MINUTE)

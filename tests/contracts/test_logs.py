@@ -10,7 +10,7 @@ from contracts import log_places
 from contracts.log_contract import Connect
 
 
-@pytest.fixture(params=["folder", "s3", "azure", "gcs", "dynamodb"])
+@pytest.fixture(params=["folder", "s3", "azure", "gcs", "dynamodb", "postgres", "pooler"])
 def connect(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Connect]:
     with (
         log_places.place(request.param, tmp_path, monkeypatch) as make,

@@ -1,6 +1,7 @@
-"""A bucket of each cloud earns the contract of a place for files."""
+"""A bucket of each cloud, and a database, earns the contract of a place for files."""
 
 from collections.abc import Iterator
+from contextlib import closing
 
 import pytest
 from files_contract import *  # noqa: F403 - the suite
@@ -10,7 +11,7 @@ from steeltrap.ports import FileStore
 from steeltrap.stores.files.objects import ObjectFiles
 
 
-@pytest.fixture(params=["s3", "azure", "gcs"])
+@pytest.fixture(params=["s3", "azure", "gcs", "postgres"])
 def files(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[FileStore]:
-    with log_places.empty_url(request.param, monkeypatch) as url:
-        yield ObjectFiles(url)
+    with log_places.empty_url(request.param, monkeypatch) as url, closing(log_places.objects(url)) as objects:
+        yield ObjectFiles(objects)

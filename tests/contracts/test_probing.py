@@ -17,6 +17,7 @@ from steeltrap.errors import Unavailable
 from steeltrap.stores.logs.bucket import BucketLogs
 from steeltrap.stores.logs.dynamodb import DynamoLogs
 from steeltrap.stores.logs.folder import FolderLogs
+from steeltrap.stores.logs.postgres import PostgresLogs
 from steeltrap.stores.logs.probing import Fault, probe
 from steeltrap.stores.objects import Objects
 
@@ -66,7 +67,7 @@ def forbidding(right: str) -> Rule:
     return rule
 
 
-@pytest.mark.parametrize("kind", ["folder", "s3", "azure", "gcs", "dynamodb"])
+@pytest.mark.parametrize("kind", ["folder", "s3", "azure", "gcs", "dynamodb", "postgres"])
 def test_a_sound_place_has_no_fault_and_nothing_is_left_there(
     kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -77,8 +78,8 @@ def test_a_sound_place_has_no_fault_and_nothing_is_left_there(
         if isinstance(logs, FolderLogs):
             assert list((tmp_path / "logs").rglob("*")) == []
         else:
-            assert isinstance(logs, BucketLogs)
-            assert list(logs.objects.names("")) == []
+            assert isinstance(logs, BucketLogs | PostgresLogs)
+            assert [page for folder in ("", f"u/{ANA.key}") for page in logs.objects.names(folder)] == []
         if isinstance(logs, DynamoLogs):
             assert list(logs._table.query(logs._partition(ANA.key), -(2**64))) == []
 

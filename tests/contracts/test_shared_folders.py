@@ -15,19 +15,22 @@ from steeltrap.errors import Unavailable
 from steeltrap.ports import SharedFolder
 from steeltrap.stores import shared_folders
 from steeltrap.stores.objects import Objects
-from steeltrap.stores.shared_folders import REMEMBERED_SECONDS, BucketFolder, LocalFolder, RemembersReads
+from steeltrap.stores.shared_folders import REMEMBERED_SECONDS, LocalFolder, ObjectFolder, RemembersReads
 
 Connect = Callable[[str], SharedFolder]
 
 
-@pytest.fixture(params=["folder", "s3", "azure", "gcs"])
+@pytest.fixture(params=["folder", "s3", "azure", "gcs", "postgres"])
 def connect(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Connect]:
     """Makes one more client of a folder by its name, as another machine would."""
     if request.param == "folder":
         yield lambda name: LocalFolder(tmp_path / name)
         return
-    with log_places.empty_url(request.param, monkeypatch) as url:
-        yield lambda name: BucketFolder(Objects(url), name)
+    with (
+        log_places.empty_url(request.param, monkeypatch) as url,
+        log_places.connecting(lambda: log_places.objects(url)) as connect,
+    ):
+        yield lambda name: ObjectFolder(connect(), name)
 
 
 def test_an_empty_folder_has_nothing(connect: Connect) -> None:
@@ -125,12 +128,12 @@ def clock() -> SettableClock:
 @pytest.fixture
 def other(bucket: tuple[str, Proxy]) -> SharedFolder:
     """Another machine."""
-    return BucketFolder(Objects(bucket[0]), "keys")
+    return ObjectFolder(Objects(bucket[0]), "keys")
 
 
 @pytest.fixture
 def remembering(bucket: tuple[str, Proxy], clock: SettableClock) -> RemembersReads:
-    return RemembersReads(BucketFolder(Objects(bucket[0]), "keys"), clock)
+    return RemembersReads(ObjectFolder(Objects(bucket[0]), "keys"), clock)
 
 
 def test_calls_of_half_a_minute_cost_one_request(
@@ -179,7 +182,7 @@ def test_a_change_of_one_s_own_is_seen_at_once(remembering: RemembersReads) -> N
 
 
 def test_what_was_read_before_a_change_is_not_remembered_after_it(other: SharedFolder, clock: SettableClock) -> None:
-    class Slow(BucketFolder):
+    class Slow(ObjectFolder):
         def read(self, *names: str) -> list[bytes | None]:
             found = super().read(*names)
             while self.meanwhile:
@@ -188,7 +191,7 @@ def test_what_was_read_before_a_change_is_not_remembered_after_it(other: SharedF
 
         meanwhile: list[Callable[[], object]] = []
 
-    assert isinstance(other, BucketFolder)
+    assert isinstance(other, ObjectFolder)
     slow = Slow(other._objects, "keys")
     remembering = RemembersReads(slow, clock)
     slow.meanwhile = [lambda: remembering.create("a", b"x")]

@@ -14,6 +14,7 @@ import pytest
 from clock import SettableClock
 from contracts import log_places
 from contracts.log_contract import ANA
+from faults.postgres_proxy import PostgresProxy
 from faults.proxy import (
     Answered,
     Asked,
@@ -34,11 +35,13 @@ from steeltrap.stores.logs.folder import FolderLog
 from steeltrap.stores.replica.entries import LogEntry, Lost, new_nonce, settle, unpack
 
 SECONDS: Final = 60.0
-REMOTE: Final = ("s3", "azure", "gcs", "dynamodb")
+REMOTE: Final = ("s3", "azure", "gcs", "dynamodb", "postgres")
 
 
 @pytest.fixture(params=REMOTE)
-def behind(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Log, Proxy]]:
+def behind(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[tuple[Log, Proxy | PostgresProxy]]:
     """A log and the proxy that its client meets; it gives up on a silence soon."""
     log_places.make_impatient(monkeypatch)
     with (
@@ -106,7 +109,7 @@ IDLE: Final[dict[str, Rule]] = {
 @pytest.mark.parametrize("times", [1, 3])
 @pytest.mark.parametrize("name", WORKED)
 def test_an_entry_that_was_made_is_made_whatever_is_answered(
-    behind: tuple[Log, Proxy], clock: SettableClock, name: str, times: int
+    behind: tuple[Log, Proxy | PostgresProxy], clock: SettableClock, name: str, times: int
 ) -> None:
     log, proxy = behind
     entry = _entry(1, b"heron")
@@ -116,7 +119,9 @@ def test_an_entry_that_was_made_is_made_whatever_is_answered(
 
 
 @pytest.mark.parametrize("name", IDLE)
-def test_an_entry_that_was_not_made_is_made_again(behind: tuple[Log, Proxy], clock: SettableClock, name: str) -> None:
+def test_an_entry_that_was_not_made_is_made_again(
+    behind: tuple[Log, Proxy | PostgresProxy], clock: SettableClock, name: str
+) -> None:
     log, proxy = behind
     entry = _entry(1, b"heron")
     proxy.rule = _first_writes(2, IDLE[name])
@@ -125,7 +130,9 @@ def test_an_entry_that_was_not_made_is_made_again(behind: tuple[Log, Proxy], clo
 
 
 @pytest.mark.parametrize("name", WORKED)
-def test_the_number_of_another_writer_stays_theirs(behind: tuple[Log, Proxy], clock: SettableClock, name: str) -> None:
+def test_the_number_of_another_writer_stays_theirs(
+    behind: tuple[Log, Proxy | PostgresProxy], clock: SettableClock, name: str
+) -> None:
     log, proxy = behind
     theirs = _entry(1, b"theirs")
     _settle(log, theirs, clock)
@@ -136,7 +143,7 @@ def test_the_number_of_another_writer_stays_theirs(behind: tuple[Log, Proxy], cl
 
 
 def test_an_outage_ends_with_the_deadline_and_says_that_it_may_have_been_saved(
-    behind: tuple[Log, Proxy], clock: SettableClock
+    behind: tuple[Log, Proxy | PostgresProxy], clock: SettableClock
 ) -> None:
     log, proxy = behind
     proxy.rule = saying(503, b"")
@@ -168,7 +175,7 @@ def test_a_refusal_after_a_failure_leaves_open_whether_it_was_saved(tmp_path: Pa
 
 
 @pytest.mark.parametrize("name", ["500", "hung up", "silence"])
-def test_an_outage_is_no_end_of_the_log(behind: tuple[Log, Proxy], name: str) -> None:
+def test_an_outage_is_no_end_of_the_log(behind: tuple[Log, Proxy | PostgresProxy], name: str) -> None:
     log, proxy = behind
     assert log.create(1, b"first")
     proxy.rule = IDLE[name]
@@ -178,7 +185,7 @@ def test_an_outage_is_no_end_of_the_log(behind: tuple[Log, Proxy], name: str) ->
         log.read([1, 2])
 
 
-def test_half_a_body_is_read_again_from_there(behind: tuple[Log, Proxy]) -> None:
+def test_half_a_body_is_read_again_from_there(behind: tuple[Log, Proxy | PostgresProxy]) -> None:
     log, proxy = behind
     content = bytes(range(256)) * 400
     assert log.create(1, content)
@@ -190,7 +197,7 @@ def test_half_a_body_is_read_again_from_there(behind: tuple[Log, Proxy]) -> None
 
 
 def test_writers_that_meet_every_fault_lose_nothing_and_double_nothing(
-    behind: tuple[Log, Proxy], clock: SettableClock
+    behind: tuple[Log, Proxy | PostgresProxy], clock: SettableClock
 ) -> None:
     log, proxy = behind
     random, lock = Random(32), Lock()

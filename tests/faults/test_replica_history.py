@@ -2,8 +2,8 @@
 
 import os
 from collections import Counter
-from collections.abc import Mapping
-from contextlib import closing
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -26,9 +26,16 @@ MINUTES: Final = float(os.environ.get("STEELTRAP_TEST_HISTORY", "0"))
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", [1, 2])
-def test_nothing_acknowledged_is_lost_and_nothing_forgotten_is_left(tmp_path: Path, seed: int) -> None:
-    url = (tmp_path / "log").as_uri()
+@pytest.mark.parametrize(("kind", "seed"), [("folder", 1), ("folder", 2), ("postgres", 3)])
+def test_nothing_acknowledged_is_lost_and_nothing_forgotten_is_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, seed: int
+) -> None:
+    with _log(kind, tmp_path, monkeypatch) as url:
+        _check_rounds(tmp_path, url, seed)
+
+
+def _check_rounds(tmp_path: Path, url: str, seed: int) -> None:
+    """Go on until writers have died and memories were forgotten."""
     deaths, history = _round(tmp_path, url, seed)
     while not (deaths and history.forgotten and len(history.acknowledged) > 40):
         seed += 100  # machines differ in how far a writer comes before it dies
@@ -37,7 +44,7 @@ def test_nothing_acknowledged_is_lost_and_nothing_forgotten_is_left(tmp_path: Pa
 
 
 @pytest.mark.skipif(not MINUTES, reason="asked for by STEELTRAP_TEST_HISTORY=MINUTES")
-@pytest.mark.parametrize("kind", ["folder", "s3"])
+@pytest.mark.parametrize("kind", ["folder", "s3", "postgres"])
 def test_nothing_is_lost_in_a_long_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
     clock = SystemClock()
     ends = clock.monotonic() + 60 * MINUTES
@@ -45,13 +52,23 @@ def test_nothing_is_lost_in_a_long_time(tmp_path: Path, monkeypatch: pytest.Monk
     while clock.monotonic() < ends:
         folder = tmp_path / str(totals["rounds"])
         folder.mkdir()
-        url = (folder / "log").as_uri() if kind == "folder" else log_places.s3(monkeypatch)
-        deaths, history = _round(folder, url, 1000 + totals["rounds"], operations=100, sleep=3.0)
+        with _log(kind, folder, monkeypatch) as url:
+            deaths, history = _round(folder, url, 1000 + totals["rounds"], operations=100, sleep=3.0)
         written = sum(map(len, history.acknowledged.values()))
         totals.update(rounds=1, deaths=deaths, writes=written, forgotten=len(history.forgotten))
     print(kind, dict(totals))
     assert totals["deaths"]
     assert totals["forgotten"]
+
+
+@contextmanager
+def _log(kind: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """The URL of an empty log of a kind."""
+    if kind == "folder":
+        yield (folder / "log").as_uri()
+        return
+    with log_places.empty_url(kind, monkeypatch) as url:
+        yield url
 
 
 def _round(folder: Path, url: str, seed: int, operations: int = 50, sleep: float = 0.3) -> tuple[int, History]:

@@ -6,11 +6,13 @@ STEELTRAP_TEST_PARTS=0 leaves them out whatever runs, and with them the stores o
 
 import os
 import shutil
+import socket
 import urllib.error
 import urllib.request
 from importlib.util import find_spec
 from pathlib import Path
 from typing import NoReturn
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -37,6 +39,18 @@ def azure_url() -> str:
     return _running("azure", os.environ.get("STEELTRAP_TEST_AZURE", "http://127.0.0.1:10150"))
 
 
+def postgres_url() -> str:
+    """Where PostgreSQL answers, as the owner of a database."""
+    check_wanted("postgres")
+    url = os.environ.get("STEELTRAP_TEST_POSTGRES", "postgresql://memories@127.0.0.1:5450/memories")
+    parts = urlsplit(url)
+    try:
+        with socket.create_connection((parts.hostname or "", parts.port or 5432), timeout=2):
+            return url
+    except OSError:
+        missing(f"postgres does not answer at {url}: `make up` starts it")
+
+
 def localstack_url() -> str:
     """Where LocalStack answers."""
     url = os.environ.get("STEELTRAP_TEST_LOCALSTACK_URL", "http://127.0.0.1:4566")
@@ -46,13 +60,13 @@ def localstack_url() -> str:
 def check_node() -> None:
     """Templates are synthesised by Node.js, which the CDK's Python package drives."""
     if shutil.which("node") is None:
-        _missing("Node.js is not on the path: templates can't be synthesised")
+        missing("Node.js is not on the path: templates can't be synthesised")
 
 
 def small_model() -> Path:
     """The folder of small-4, in the project; what runs it has to be installed."""
     if find_spec("onnxruntime") is None:
-        _missing("onnxruntime is not installed: `make install` installs it")
+        missing("onnxruntime is not installed: `make install` installs it")
     return Path(__file__).parents[2] / "models" / "small" / "steeltrap_small"
 
 
@@ -60,6 +74,13 @@ def check_wanted(part: str) -> None:
     """Skip a test of a part that is left out on purpose."""
     if os.environ.get("STEELTRAP_TEST_PARTS") == "0":
         pytest.skip(f"{part} is left out by STEELTRAP_TEST_PARTS=0")
+
+
+def missing(reason: str) -> NoReturn:
+    """Leave a test out, or fail it where nothing may be left out."""
+    if os.environ.get("STEELTRAP_REQUIRE_ALL") == "1":
+        pytest.fail(reason)
+    pytest.skip(reason)
 
 
 def _running(part: str, url: str, starting: str = "make up") -> str:
@@ -70,10 +91,4 @@ def _running(part: str, url: str, starting: str = "make up") -> str:
     except urllib.error.HTTPError:
         return url
     except OSError:
-        _missing(f"{part} does not answer at {url}: `{starting}` starts it")
-
-
-def _missing(reason: str) -> NoReturn:
-    if os.environ.get("STEELTRAP_REQUIRE_ALL") == "1":
-        pytest.fail(reason)
-    pytest.skip(reason)
+        missing(f"{part} does not answer at {url}: `{starting}` starts it")

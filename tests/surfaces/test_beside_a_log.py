@@ -25,7 +25,7 @@ ANA = Caller(UserRef("ana", "acme"), "agent-1")
 Machine = tuple[ApiKeys, Sessions]
 
 
-@pytest.fixture(params=["s3", "gcs", "dynamodb", "folder"])
+@pytest.fixture(params=["s3", "gcs", "dynamodb", "postgres", "folder"])
 def url(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     if request.param == "folder":
         yield (tmp_path / "log").as_uri()

@@ -145,7 +145,7 @@ def _quotas(settings: "Settings") -> Iterator[Finding]:
 
     if settings.calls_per_minute and not counts_calls_together(settings):
         found = f"Calls are counted per machine: each admits {settings.calls_per_minute:,} per user and minute."
-        mend = "Divide STEELTRAP_CALLS_PER_MINUTE by the machines, or use a `dynamodb://` store, which counts for all."
+        mend = "Divide STEELTRAP_CALLS_PER_MINUTE by the machines, or use a `dynamodb://` or `postgresql://` store."
         yield Finding("quotas", "warning", found, mend)
 
 

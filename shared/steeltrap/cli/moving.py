@@ -16,7 +16,10 @@ if TYPE_CHECKING:
     from ..model import Difference
     from ..settings import Settings
 
-_PLACE = "A folder, or a URL: s3://bucket/prefix, gs://..., az://..., dynamodb://table?bases=..., file:///folder."
+_PLACE = (
+    "A folder, or a URL: s3://bucket/prefix, gs://..., az://..., dynamodb://table?bases=..., "
+    "postgresql://user@host/database, file:///folder."
+)
 
 
 def move(

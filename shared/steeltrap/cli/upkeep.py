@@ -374,14 +374,22 @@ Whose = Annotated[str | None, typer.Option("--user", metavar="ID", help="Only th
 Tenant = Annotated[str, typer.Option("--tenant", metavar="ID", help="The user's tenant, if any.")]
 
 
-def setup(as_json: terminal.Json = False) -> None:
-    """Create the tables and the first search index if missing.
+def setup(
+    role: Annotated[
+        str,
+        typer.Option(
+            "--grant", metavar="ROLE", help="Give this role of PostgreSQL the rights that serving needs, and no more."
+        ),
+    ] = "",
+    as_json: terminal.Json = False,
+) -> None:
+    """Create the tables, and for `aws` the first search index, if missing.
 
-    This needs STEELTRAP_STORE=aws.
+    This needs STEELTRAP_STORE=aws or postgresql://...
     """
     from ..runtime import local as runtime
 
-    made = runtime.set_up(_aws_settings())
+    made = runtime.set_up(_operators_settings(), role=role)
     if as_json:
         write_json({"made": made})
     else:
@@ -400,7 +408,7 @@ def index(
 
     from ..runtime import local as runtime
 
-    following = runtime.open_indexer(_aws_settings())
+    following = runtime.open_indexer(_operators_settings())
     try:
         if not once:
             complain("Following the table's stream; Ctrl-C stops it.")
@@ -486,14 +494,14 @@ def _upkeep() -> "Iterator[Upkeep]":
     """Table and index, closed at the end."""
     from ..runtime import local as runtime
 
-    upkeep = runtime.open_upkeep(_aws_settings())
+    upkeep = runtime.open_upkeep(_operators_settings())
     try:
         yield upkeep
     finally:
         upkeep.close()
 
 
-def _aws_settings() -> "Settings":
+def _operators_settings() -> "Settings":
     from ..settings import read_settings
 
     settings = read_settings()

@@ -28,7 +28,9 @@ if TYPE_CHECKING:
     from ..stores.logs.bucket import BucketLogs
     from ..stores.logs.dynamodb import DynamoLogs
     from ..stores.logs.folder import FolderLogs
+    from ..stores.logs.postgres import PostgresLogs
     from ..stores.logs.probing import Fault
+    from ..stores.object_place import ObjectPlace
     from ..stores.sqlite.backup import Manifest
     from ..stores.sqlite.foreign import ForeignDatabase
     from ..stores.sqlite.opening import Inspection
@@ -125,13 +127,20 @@ def cache_of(settings: Settings) -> Path:
     return folder.expanduser() / sha256(settings.store.rstrip("/").encode()).hexdigest()[:16]
 
 
-def open_logs(settings: Settings) -> "BucketLogs | FolderLogs":
+_EXTRAS: Final[Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {
+    "file": ((), ("bucket",)),
+    "dynamodb": (("obstore", "boto3"), ("bucket", "aws")),
+    "postgresql": (("psycopg", "psycopg_pool"), ("postgres",)),
+}
+"""The packages that a store's scheme needs, and the extras that have them. All other schemes are buckets."""
+
+
+def open_logs(settings: Settings) -> "BucketLogs | FolderLogs | PostgresLogs":
     """The logs at the store's URL. Nothing is asked of it yet. Raises InvalidInput, Unavailable."""
     url = urlsplit(settings.store)
-    needed = ["backports.zstd"] if sys.version_info < (3, 14) else []
-    needed += {"file": [], "dynamodb": ["obstore", "boto3"]}.get(url.scheme, ["obstore"])
+    packages, extras = _EXTRAS.get(url.scheme, (("obstore",), ("bucket",)))
+    needed = (*packages, "backports.zstd") if sys.version_info < (3, 14) else packages
     if not all(map(_is_installed, needed)):
-        extras = ("bucket", "aws") if url.scheme == "dynamodb" else ("bucket",)
         lines = " and ".join(f"`{install_line(extra)}`" for extra in extras)
         raise InvalidInput(f"STEELTRAP_STORE={url.scheme}:// needs more packages: run {lines}.")
     match url.scheme:
@@ -141,6 +150,8 @@ def open_logs(settings: Settings) -> "BucketLogs | FolderLogs":
             return FolderLogs(_folder_of(url.path))
         case "dynamodb":
             return _dynamo_logs(settings)
+        case "postgresql":
+            return _postgres_logs(settings)
         case _:
             from ..stores.logs.bucket import BucketLogs
 
@@ -164,6 +175,13 @@ def _dynamo_logs(settings: Settings) -> "DynamoLogs":
     from ..stores.logs.dynamodb import DynamoLogs
 
     return DynamoLogs(settings.store, endpoint_url=settings.dynamodb_url or None)
+
+
+def _postgres_logs(settings: Settings) -> "PostgresLogs":
+    from ..stores.logs.postgres import PostgresLogs
+    from ..stores.postgres_tables import shared_database
+
+    return PostgresLogs(shared_database(settings.store), settings.store)
 
 
 def _is_installed(module: str) -> bool:
@@ -195,14 +213,17 @@ def open_counters(settings: Settings, store: MemoryStore) -> Counters:
         return SqliteCounters(settings.data)
     from ..stores.logs.counting import LogCounters
 
-    if counts_calls_together(settings):
-        return LogCounters(_dynamo_logs(settings))
+    match urlsplit(settings.store).scheme:
+        case "dynamodb":
+            return LogCounters(_dynamo_logs(settings))
+        case "postgresql":
+            return LogCounters(_postgres_logs(settings))
     return LogCounters(SqliteCounters(cache_of(settings)))
 
 
 def counts_calls_together(settings: Settings) -> bool:
     """Whether a user's calls per minute are those on all machines."""
-    return settings.store_kind == "aws" or urlsplit(settings.store).scheme == "dynamodb"
+    return settings.store_kind == "aws" or urlsplit(settings.store).scheme in ("dynamodb", "postgresql")
 
 
 def open_indexer(settings: Settings) -> "Following":
@@ -221,15 +242,30 @@ def open_upkeep(settings: Settings, embedder: Embedder | None = None) -> "Upkeep
     return aws.open_upkeep(settings, embedder or open_embedder(settings))
 
 
-def set_up(settings: Settings, embedder: Embedder | None = None) -> list[str]:
-    """Make the tables and the first index of `aws` where they are missing; the names of what was made.
+def set_up(settings: Settings, embedder: Embedder | None = None, *, role: str = "") -> list[str]:
+    """Make the tables and the first index of `aws`, or the tables of a PostgreSQL database, where they are missing; the
+    names of what was made. A `role` of the database gets all rights that serving needs.
 
     Raises InvalidInput for another store.
     """
-    _needs_aws(settings)
+    if urlsplit(settings.store).scheme == "postgresql":
+        return _set_up_postgres(settings, role)
+    if role or settings.store_kind != "aws":
+        raise InvalidInput("This needs STEELTRAP_STORE=aws or postgresql://...; only the latter has roles to grant to.")
     from . import aws
 
     return aws.set_up(settings, embedder or open_embedder(settings))
+
+
+def _set_up_postgres(settings: Settings, role: str) -> list[str]:
+    from ..stores.postgres_tables import TABLES, database_at, grant
+
+    open_logs(settings).close()  # says which packages are missing
+    with closing(database_at(settings.store)) as database:
+        made = database.require_tables()
+        if role:
+            grant(database, role)
+    return [f"{database.schema}.{table}" for table in TABLES] if made else []
 
 
 def _needs_aws(settings: Settings) -> None:
@@ -298,7 +334,7 @@ def _files_beside_logs(settings: Settings) -> FileStore:
         return FolderFiles(folder)
     from ..stores.files.objects import ObjectFiles
 
-    return ObjectFiles(_log_bucket(settings))
+    return ObjectFiles(_objects_beside_logs(settings))
 
 
 def open_keys_folder(settings: Settings) -> SharedFolder:
@@ -312,14 +348,12 @@ def open_keys_folder(settings: Settings) -> SharedFolder:
 
 def open_shared_folder(settings: Settings, name: str = "") -> SharedFolder:
     """A folder that all servers over the same memories share: in the data folder, or beside the logs."""
-    from ..stores.shared_folders import BucketFolder, LocalFolder, RemembersReads
+    from ..stores.shared_folders import LocalFolder, ObjectFolder, RemembersReads
 
     folder = settings.data if settings.store_kind != "log" else log_folder(settings)
     if folder is not None:
         return LocalFolder(folder / name)
-    from ..stores.objects import Objects
-
-    return RemembersReads(BucketFolder(Objects(_log_bucket(settings)), name), SystemClock())
+    return RemembersReads(ObjectFolder(_objects_beside_logs(settings), name), SystemClock())
 
 
 def log_folder(settings: Settings) -> Path | None:
@@ -328,10 +362,14 @@ def log_folder(settings: Settings) -> Path | None:
     return _folder_of(url.path) if url.scheme == "file" else None
 
 
-def _log_bucket(settings: Settings) -> str:
-    """The URL of what of the logs is in a bucket."""
+def _objects_beside_logs(settings: Settings) -> "ObjectPlace":
+    """The objects of the bucket or the database in which the logs are."""
     url = urlsplit(settings.store)
-    return parse_qs(url.query)["bases"][0] if url.scheme == "dynamodb" else settings.store
+    if url.scheme == "postgresql":
+        return _postgres_logs(settings).objects
+    from ..stores.objects import Objects
+
+    return Objects(parse_qs(url.query)["bases"][0] if url.scheme == "dynamodb" else settings.store)
 
 
 def _folder_of(path: str) -> Path:

@@ -1,4 +1,5 @@
-"""Folders that servers share: on this machine, or objects of a bucket; and one that remembers what it read of another.
+"""Folders that servers share: on this machine, or objects of a bucket or a database; and one that remembers what it
+read of another.
 
 Not here: what the files mean. Only `runtime` makes one.
 """
@@ -19,7 +20,7 @@ from ..ports import Clock, SharedFolder
 from . import whole_files
 
 if TYPE_CHECKING:
-    from .objects import Objects
+    from .object_place import ObjectPlace
 
 _log = logging.getLogger("steeltrap")
 
@@ -86,10 +87,10 @@ class LocalFolder:
             ) from None
 
 
-class BucketFolder:
-    """The objects under a folder of a bucket, "" for those beside the logs."""
+class ObjectFolder:
+    """The objects under a folder of a bucket or a database, "" for those beside the logs."""
 
-    def __init__(self, objects: "Objects", folder: str) -> None:
+    def __init__(self, objects: "ObjectPlace", folder: str) -> None:
         self._objects = objects
         self._folder = folder
 
@@ -107,7 +108,7 @@ class BucketFolder:
         self._objects.delete(self._path(name))
 
     def written(self) -> dict[str, datetime]:
-        return self._objects.written(self._folder)
+        return dict(self._objects.written(self._folder))
 
     def _path(self, name: str) -> str:
         return f"{self._folder}/{name}" if self._folder else name

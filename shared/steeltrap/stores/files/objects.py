@@ -1,21 +1,19 @@
-"""Users' files beside the logs in a bucket of any cloud: one prefix per user, which no name from a client leaves."""
+"""Users' files beside the logs in a bucket of any cloud or a database: one prefix per user, which no name from a
+client leaves."""
 
 from ...errors import NotFound, TooLarge
 from ...model import UserRef
-from ..objects import Objects
+from ..object_place import ObjectPlace
 from . import check_apart, check_name
 
 __all__ = ["ObjectFiles"]
 
 
 class ObjectFiles:
-    """The files under a URL: `s3://bucket/prefix`, `gs://bucket/prefix` or `az://container/prefix`.
+    """The files among objects. Rights: to read, write, list and delete those under `files/`."""
 
-    Rights: to read, write, list and delete objects under `files/`.
-    """
-
-    def __init__(self, url: str) -> None:
-        self._objects = Objects(url)
+    def __init__(self, objects: ObjectPlace) -> None:
+        self._objects = objects
 
     def files(self, user: UserRef) -> "UserObjects":
         return UserObjects(self._objects, user)
@@ -32,7 +30,7 @@ class ObjectFiles:
 class UserObjects:
     """One user's files. Made without a request."""
 
-    def __init__(self, objects: Objects, user: UserRef) -> None:
+    def __init__(self, objects: ObjectPlace, user: UserRef) -> None:
         self._objects = objects
         self._home = _home(user)
 

@@ -28,7 +28,7 @@ from .names import (
     user_from_json,
     user_to_json,
 )
-from .probing import Place
+from .probing import Fault, Place
 
 _WAVES: Final = (1, 1, 8)
 """How many entries are asked for side by side, before it is `AT_ONCE`: mostly none is new, else mostly one."""
@@ -144,6 +144,9 @@ class _BucketPlace:
         self._objects = objects
         self._folder = folder
         self.unseen = _UNSEEN.get(objects.scheme, "")
+
+    def warnings(self) -> list[Fault]:
+        return []
 
     def create(self, name: str, content: bytes) -> bool:
         return self._objects.create(f"{self._folder}/{name}", content)

@@ -27,7 +27,7 @@ from ...model import UserRef
 from ..objects import AT_ONCE, Objects
 from .bucket import BucketLog, BucketLogs
 from .names import bodies_of, entry_name
-from .probing import Place
+from .probing import Fault, Place
 
 _log = logging.getLogger("steeltrap")
 
@@ -304,6 +304,9 @@ class _TablePlace:
     def __init__(self, table: _Table, partition: str) -> None:
         self._table = table
         self._partition = partition
+
+    def warnings(self) -> list[Fault]:
+        return []
 
     def create(self, name: str, content: bytes) -> bool:
         return self._table.create(self._key(name) | {"e": {"B": content}})

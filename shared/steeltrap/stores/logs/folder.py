@@ -30,7 +30,7 @@ from .names import (
     user_from_json,
     user_to_json,
 )
-from .probing import Place
+from .probing import Fault, Place
 
 
 class FolderLogs:
@@ -149,6 +149,9 @@ class _FolderPlace:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
+
+    def warnings(self) -> list[Fault]:
+        return []
 
     def create(self, name: str, content: bytes) -> bool:
         with _translated():

@@ -26,6 +26,10 @@ class Place(Protocol):
     unseen: str
     """Advice about settings that can't be seen from here; "" for none."""
 
+    def warnings(self) -> "list[Fault]":
+        """Settings that work, and should be others."""
+        ...
+
     def create(self, name: str, content: bytes) -> bool: ...
 
     def read(self, name: str) -> bytes | None: ...
@@ -44,7 +48,7 @@ class Place(Protocol):
 def probe(place: Place, now: Callable[[], datetime]) -> list[Fault]:
     """All that is wrong with a place. What is written to try it goes again, where it may be deleted."""
     probing = _Probing(place, now)
-    for step in (probing.create, probing.read, probing.overwrite, probing.list, probing.delete):
+    for step in (probing.create, probing.read, probing.overwrite, probing.list, probing.delete, probing.warn):
         try:
             step()
         except Unavailable as error:
@@ -130,3 +134,6 @@ class _Probing:
                 "Without it this machine can't remove old copies of what is forgotten; another one that may has to.",
                 broken=False,
             )
+
+    def warn(self) -> None:
+        self.faults += self._place.warnings()
