@@ -14,7 +14,7 @@ def launch(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> ModuleType:
     monkeypatch.syspath_prepend(str(ROOT / "localstack"))
     launch = importlib.import_module("launch")
     monkeypatch.setattr(launch, "STATE", tmp_path)
-    monkeypatch.setattr(launch, "answers", lambda part: False)
+    monkeypatch.setattr(launch.Part, "answers", lambda part: False)
     return launch
 
 
@@ -69,7 +69,7 @@ def test_where_the_python_of_a_part_is_missing_the_others_start_and_one_line_say
 ) -> None:
     monkeypatch.setattr("sys.version_info", version)
     chosen = [part.name for part in launch.with_this_python(list(launch.PARTS))]
-    assert chosen == ["opensearch", "dynamodb", "aws", "azure", "localstack"][: 5 - said]
+    assert chosen == ["opensearch", "dynamodb", "aws", "azure", "postgres", "localstack"][: 6 - said]
     lines = capsys.readouterr().out.splitlines()
     assert lines == ["localstack  is left out: it needs Python 3.13"] * said
 

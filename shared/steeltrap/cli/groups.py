@@ -70,7 +70,7 @@ OPERATORS: Final[Groups] = {
         "migrate": Row("upkeep", "Bring memories in a bucket, a table or a shared folder to this release."),
     },
     "Tables and search index of the cloud": {
-        "setup": Row("upkeep", "Create the tables and the first search index if missing."),
+        "setup": Row("upkeep", "Create the tables, and for `aws` the first search index, if missing."),
         "index": Row("upkeep", "Update the search index from the table's stream."),
         "reindex": Row("upkeep", "Rebuild the search index from the table, then switch to it."),
         "verify": Row("upkeep", "Compare the table and the search index, and list differences."),
