@@ -123,7 +123,7 @@ screenshots: $(VENV)/.browsing ## Picture the console for the README and docs/ (
 
 e2e: $(TESTABLE) ## Deploy the synthesised template on an emulator of AWS with OpenSearch, and call it
 	STEELTRAP_TEST_E2E=1 STEELTRAP_REQUIRE_ALL=1 \
-	  $(PYTHON) localstack/launch.py run opensearch aws -- $(BIN)/python -m pytest tests/e2e
+	  $(PYTHON) localstack/launch.py run opensearch aws aws-iam -- $(BIN)/python -m pytest tests/e2e
 
 localstack: $(TESTABLE) ## Run the tests of AWS's services on LocalStack, without Docker; it needs Python 3.13 (PYTHON=python3.13)
 	STEELTRAP_TEST_LOCALSTACK=1 STEELTRAP_REQUIRE_ALL=1 \

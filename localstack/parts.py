@@ -280,6 +280,17 @@ AWS = Part(
         ("BIND_HOST", "127.0.0.1"),
         ("GATEWAY_PORT", "4599"),
         ("MINISTACK_OPENSEARCH_ENDPOINT", OPENSEARCH.url.removeprefix("http://")),
+    ),
+)
+AWS_IAM = Part(
+    "aws-iam",
+    4600,
+    "/_localstack/health",
+    _install_aws,
+    _aws,
+    environment=(
+        ("BIND_HOST", "127.0.0.1"),
+        ("GATEWAY_PORT", "4600"),
         ("AUTH", "true"),  # signatures and policies are checked
     ),
 )
@@ -308,4 +319,4 @@ LOCALSTACK = Part(
     ),
     python=(3, 13),
 )
-PARTS = (OPENSEARCH, DYNAMODB, AWS, AZURE, POSTGRES, LOCALSTACK)
+PARTS = (OPENSEARCH, DYNAMODB, AWS, AWS_IAM, AZURE, POSTGRES, LOCALSTACK)

@@ -12,10 +12,16 @@ import pytest
 from deployment import Aws, Deployment, deployed_stage
 from infra.stage import read_stage
 
+from components import aws_iam_url
 from steeltrap.toolsets import CATALOGUE
 from surfaces import scenarios
 
 CALLERS = ("ana", "bob", "stranger")
+
+
+@pytest.fixture(scope="module")
+def aws() -> Aws:
+    return Aws(aws_iam_url())
 
 
 @pytest.fixture(scope="module")

@@ -34,6 +34,11 @@ def aws_url() -> str:
     return _running("aws", os.environ.get("STEELTRAP_TEST_AWS", "http://127.0.0.1:4599"))
 
 
+def aws_iam_url() -> str:
+    """Where the emulator of AWS answers that checks signatures and policies."""
+    return _running("aws-iam", os.environ.get("STEELTRAP_TEST_AWS_IAM", "http://127.0.0.1:4600"), "make e2e")
+
+
 def azure_url() -> str:
     """Where the emulator of Azure's storage answers."""
     return _running("azure", os.environ.get("STEELTRAP_TEST_AZURE", "http://127.0.0.1:10150"))
