@@ -5,6 +5,7 @@ import json
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -12,8 +13,9 @@ from infra.plan import http_function, mcp_function, tool_functions
 from jsonschema import Draft202012Validator
 from typer.testing import CliRunner
 
-from docs import generate, stub
+from docs import generate, stub, tool_table
 from steeltrap.cli.app import app as commands
+from steeltrap.client import calling
 from steeltrap.client.in_process import open_memory
 from steeltrap.invoke import Door
 from steeltrap.model import Caller, UserRef
@@ -37,7 +39,15 @@ LINE = {"text": "Buy milk.", "times": 2}
 def tool(monkeypatch: pytest.MonkeyPatch) -> Iterator[Tool]:
     monkeypatch.setenv("TOOLS_OF_A_TEST", throwaway.__name__)  # the stdio server is another process
     with throwaway.registered() as tool:
+        monkeypatch.setattr(calling, "TOOLS", _generated_table())
         yield tool
+
+
+def _generated_table() -> Any:
+    """The client's table as `make docs` would write it now."""
+    module = ModuleType(f"{calling.__package__}.generated")
+    exec(tool_table.table(CATALOGUE), module.__dict__)
+    return module.TOOLS
 
 
 @pytest.mark.parametrize("surface", SURFACES)
