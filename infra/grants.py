@@ -76,7 +76,7 @@ COUNT_CALLS: Final = Grant("entries", ("dynamodb:UpdateItem",))
 USE_OBJECTS: Final = Grant("objects", ("s3:GetObject", "s3:PutObject", "s3:DeleteObject"))
 LIST_OBJECTS: Final = Grant("listing", ("s3:ListBucket",))
 LOG: Final = (TRACE, USE_ENTRIES, USE_OBJECTS, LIST_OBJECTS, EMBED)
-"""What a function over a bucket may do, whichever tools it serves: a read may also put a base, and so may the sweep."""
+"""The rights of a function over a bucket, whichever tools it serves: reads and the sweep may put bases too."""
 
 
 def tool_grants(plan: FunctionPlan, stage: Stage) -> list[Grant]:

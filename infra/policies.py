@@ -23,7 +23,7 @@ _USE_KEY: Final = (
 
 
 class Stored(Protocol):
-    """What holds a stage's memories: the tables with a bucket of exports, or the log."""
+    """The resources with a stage's memories: the tables with a bucket of exports, or the log."""
 
     def arns(self, grant: Grant) -> list[str]: ...
 

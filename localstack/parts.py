@@ -237,7 +237,7 @@ def make_postgres(data: Path) -> None:
 
 
 def postgres_command(data: Path, port: int) -> list[str]:
-    """What runs the server of a data folder."""
+    """The command that runs the server of a data folder, as a user who is not root."""
     options = ["-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories=", "-c", "max_connections=200"]
     return as_postgres([postgres_program("postgres"), "-D", str(data), "-p", str(port), *options])
 

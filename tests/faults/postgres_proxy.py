@@ -113,7 +113,7 @@ def postgres_proxied(url: str) -> Iterator[PostgresProxy]:
 
 
 def _greeting(client: socket.socket) -> bytes:
-    """What a connection begins with, once encryption is refused."""
+    """The first message of a connection, once encryption is refused."""
     while True:
         head = _read(client, 8)
         size, code = struct.unpack(">II", head)

@@ -69,7 +69,7 @@ def test_where_the_python_of_a_part_is_missing_the_others_start_and_one_line_say
 ) -> None:
     monkeypatch.setattr("sys.version_info", version)
     chosen = [part.name for part in launch.with_this_python(list(launch.PARTS))]
-    assert chosen == ["opensearch", "dynamodb", "aws", "azure", "postgres", "localstack"][: 6 - said]
+    assert chosen == ["opensearch", "dynamodb", "aws", "aws-iam", "azure", "postgres", "localstack"][: 7 - said]
     lines = capsys.readouterr().out.splitlines()
     assert lines == ["localstack  is left out: it needs Python 3.13"] * said
 

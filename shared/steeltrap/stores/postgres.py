@@ -301,7 +301,7 @@ _REFUSALS: Final = (
     (re.compile(r"could not translate host name|[Nn]ame or service not known"), "there is no such host; check the URL"),
     (re.compile(r"SSL|session is (not )?read-only|server is (not )?in hot standby"), "check the options of its URL"),
 )
-"""What libpq says when it can't connect, in English: it gives no code. None is a server without connections left, ""
+"""The words of libpq when it can't connect, in English: it gives no code. None is a server without connections left, ""
 one that will answer soon."""
 
 
