@@ -90,7 +90,7 @@ def functions_client() -> Any:
         from botocore.config import Config
     except ImportError:
         raise InvalidInput(
-            'Functions are called with boto3, which is not installed: install boto3, or steeltrap with its extra `aws`.'
+            "Functions are called with boto3, which is not installed: install boto3, or steeltrap with its extra `aws`."
         ) from None
     config = Config(retries={"total_max_attempts": 1}, connect_timeout=_CONNECT_SECONDS, read_timeout=_LONGEST_SECONDS)
     try:
