@@ -1,10 +1,10 @@
 """What a month costs: counted units, prices, three sizes. `docs/generate.py` writes the tables of docs/cost.md."""
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import fsum  # the same in every Python; `sum` of floats is not
-from typing import Final
+from typing import Final, TypeVar
 
 MEMORIES_A_USER: Final = 100
 MILLION: Final = 1_000_000
@@ -86,12 +86,18 @@ ALARMS: Final = 18
 
 
 @dataclass(frozen=True, slots=True)
-class Size:
-    """How much there is, how often it is asked in a month, and a domain that holds it."""
+class Use:
+    """How much there is, and how often it is asked in a month."""
 
     users: int
     memories: int
     calls: int
+
+
+@dataclass(frozen=True, slots=True)
+class Size(Use):
+    """The use of a stage with tables, and a domain that holds its index."""
+
     instance: str
     nodes: int
     volume_gb: int
@@ -101,6 +107,8 @@ class Size:
         """The users that an hour's sweep reaches."""
         return min(self.users, LONGEST_SWEEP / SWEEP_SECONDS)
 
+
+U = TypeVar("U", bound=Use)
 
 SIZES: Final = (
     Size(100, 10_000, 30_000, "t3.small.search", 1, 10),
@@ -131,10 +139,18 @@ def _domain(size: Size) -> float:
     return size.nodes * (HOURS * hourly + size.volume_gb * PRICES["OpenSearch, gp3, per GB and month"])
 
 
+def _http_api(use: Use) -> float:
+    return use.calls / MILLION * PRICES["HTTP API, per million requests"]
+
+
+def _answers(use: Use) -> float:
+    return use.calls * ANSWER_BYTES / GB * PRICES["Data to the internet, per GB"]
+
+
 COMPONENTS: Final[dict[str, Callable[[Size], float]]] = {
     "Lambda, time": lambda size: _seconds(size) * PRICES["Lambda, arm64, per GB-second"],
     "Lambda, requests": lambda s: s.calls * (1 + CHANGES) / MILLION * PRICES["Lambda, per million requests"],
-    "HTTP API": lambda size: size.calls / MILLION * PRICES["HTTP API, per million requests"],
+    "HTTP API": _http_api,
     "DynamoDB, reads": lambda size: _reads(size) / MILLION * PRICES["DynamoDB, per million read units"],
     "DynamoDB, writes": lambda size: _writes(size) / MILLION * PRICES["DynamoDB, per million write units"],
     "DynamoDB, storage": lambda size: _stored(size) * PRICES["DynamoDB, per GB and month"],
@@ -151,17 +167,14 @@ COMPONENTS: Final[dict[str, Callable[[Size], float]]] = {
         * PRICES["X-Ray, per million traces"]
     ),
     "Encryption key": lambda _: PRICES["KMS, per key and month"],
-    "Answers to the internet": lambda size: size.calls * ANSWER_BYTES / GB * PRICES["Data to the internet, per GB"],
+    "Answers to the internet": _answers,
 }
 
 
 @dataclass(frozen=True, slots=True)
-class BucketSize:
-    """How much there is in a stage over a bucket, how often it is asked in a month, in how many of its hours."""
+class BucketSize(Use):
+    """The use of a stage over a bucket, and in how many hours of a month it is asked."""
 
-    users: int
-    memories: int
-    calls: int
     hours: int
 
 
@@ -191,7 +204,7 @@ BUCKET_COMPONENTS: Final[dict[str, Callable[[BucketSize], float]]] = {
         (size.calls * CALL_SECONDS + _fetches(size) * CALL_SECONDS + SWEEPS) * PRICES["Lambda, arm64, per GB-second"]
     ),
     "Lambda, requests": lambda size: (size.calls + SWEEPS) / MILLION * PRICES["Lambda, per million requests"],
-    "HTTP API": lambda size: size.calls / MILLION * PRICES["HTTP API, per million requests"],
+    "HTTP API": _http_api,
     "DynamoDB, requests": _log_units,
     "S3, requests": lambda size: (
         (
@@ -216,7 +229,7 @@ BUCKET_COMPONENTS: Final[dict[str, Callable[[BucketSize], float]]] = {
         / MILLION
         * PRICES["X-Ray, per million traces"]
     ),
-    "Answers to the internet": lambda size: size.calls * ANSWER_BYTES / GB * PRICES["Data to the internet, per GB"],
+    "Answers to the internet": _answers,
 }
 
 
@@ -248,21 +261,28 @@ def _prices() -> str:
 
 
 def _month() -> str:
-    head = [f"{size.users:,} users, {size.memories:,} memories, {size.calls:,} calls" for size in SIZES]
-    rows = [[name, *(f"{cost(size):,.2f}" for size in SIZES)] for name, cost in COMPONENTS.items()]
-    sums = [fsum(cost(size) for cost in COMPONENTS.values()) for size in SIZES]
+    rows, sums = _bill(SIZES, COMPONENTS)
     rows.append(["**total**", *(f"**{each:,.0f}**" for each in sums)])
     per_thousand = [each / size.calls * 1000 for each, size in zip(sums, SIZES, strict=True)]
     rows.append(["per thousand calls", *(f"{each:,.3f}" for each in per_thousand)])
-    return _table(["USD per month", *head], rows)
+    return _table(_head(SIZES), rows)
 
 
 def _bucket_month() -> str:
-    head = [f"{size.users:,} users, {size.memories:,} memories, {size.calls:,} calls" for size in BUCKET_SIZES]
-    rows = [[name, *(f"{cost(size):,.2f}" for size in BUCKET_SIZES)] for name, cost in BUCKET_COMPONENTS.items()]
-    sums = [fsum(cost(size) for cost in BUCKET_COMPONENTS.values()) for size in BUCKET_SIZES]
+    rows, sums = _bill(BUCKET_SIZES, BUCKET_COMPONENTS)
     rows.append(["**total**", *(f"**{each:,.2f}**" for each in sums)])
-    return _table(["USD per month", *head], rows)
+    return _table(_head(BUCKET_SIZES), rows)
+
+
+def _head(sizes: Sequence[Use]) -> list[str]:
+    used = [f"{size.users:,} users, {size.memories:,} memories, {size.calls:,} calls" for size in sizes]
+    return ["USD per month", *used]
+
+
+def _bill(sizes: Sequence[U], components: Mapping[str, Callable[[U], float]]) -> tuple[list[list[str]], list[float]]:
+    """A row for each component, and the sum for each size."""
+    rows = [[name, *(f"{cost(size):,.2f}" for size in sizes)] for name, cost in components.items()]
+    return rows, [fsum(cost(size) for cost in components.values()) for size in sizes]
 
 
 def _table(head: Iterable[object], rows: Iterable[Iterable[object]]) -> str:

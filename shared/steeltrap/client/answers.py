@@ -8,14 +8,26 @@ import json
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from datetime import date
-from typing import Any, Final, Protocol
+from typing import Any, Final, Literal, NamedTuple, Protocol
 from uuid import UUID
 
 from ..errors import InvalidInput, SteeltrapError, Unavailable, restored
 from ..version import VERSION
-from .tool_table import ToolRow
 
 _SHOWN: Final = 200
+
+
+class ToolRow(NamedTuple):
+    """A tool for its callers. `seconds` is how long it may take, and `fields` are those that its answer always has.
+
+    `repeats` says when a call whose answer was lost may be sent again: always, under an idempotency key, or never.
+    """
+
+    operation: str
+    repeats: Literal["always", "by_key", "never"]
+    seconds: float
+    answer: Literal["object", "array", "string"]
+    fields: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,21 +4,9 @@ A client that calls a server knows the tools by this table and imports none of t
 """
 
 from collections.abc import Mapping
-from typing import Final, Literal, NamedTuple
+from typing import Final
 
-
-class ToolRow(NamedTuple):
-    """A tool for its callers. `seconds` is how long it may take, and `fields` are those that its answer always has.
-
-    `repeats` says when a call whose answer was lost may be sent again: always, under an idempotency key, or never.
-    """
-
-    operation: str
-    repeats: Literal["always", "by_key", "never"]
-    seconds: float
-    answer: Literal["object", "array", "string"]
-    fields: tuple[str, ...] = ()
-
+from .answers import ToolRow
 
 TOOLS: Final[Mapping[str, Mapping[str, ToolRow]]] = {
     "agent": {

@@ -13,6 +13,7 @@ from ..errors import IndexUnavailable, InvalidInput
 from ..model import (
     Candidates,
     Days,
+    Embedding,
     Filter,
     Hit,
     Matches,
@@ -30,7 +31,7 @@ from ..ranking.asking import without_frame
 from ..ranking.budget import fit
 from ..ranking.choosing import asks_for_past, said_once, without_repeats
 from ..ranking.fading import UNREAD, importance
-from ..ranking.small_talk import embedded_whole, embedded_with_question
+from ..ranking.small_talk import embedded_with_question
 from ..text.date_questions import Asked, asked
 from ..text.dates import around, in_zone, minute_text
 from ..text.matching import sees
@@ -290,7 +291,6 @@ def _plan(call: Call, request: Search) -> _Plan:
     weight = _weight(call, request)
     is_ranked_by_rules = weight is None
     speakers: frozenset[str] = frozenset()
-    embed = embedded_with_question if is_ranked_by_rules else embedded_whole
     if is_ranked_by_rules:
         from ..ranking.scoring import without_names
 
@@ -299,7 +299,7 @@ def _plan(call: Call, request: Search) -> _Plan:
     worded = without_frame(request.query) if is_ranked_by_rules else request.query
     query = Query(
         tokens=_tokens(worded, named) if request.mode != "semantic" else (),
-        embedding=embed(meant, call.embed, call.embedder) if request.mode != "keyword" else None,
+        embedding=_embedding(call, request, meant, is_ranked_by_rules),
         filter=request.filter,
         per_leg=_per_leg(request),
         by_term=is_ranked_by_rules,
@@ -307,6 +307,14 @@ def _plan(call: Call, request: Search) -> _Plan:
         during=() if named is None else tuple(around(named.spans, call.zone)),
     )
     return _Plan(query=query, named=named, speakers=speakers, weight=weight)
+
+
+def _embedding(call: Call, request: Search, meant: str, is_ranked_by_rules: bool) -> Embedding | None:
+    if request.mode == "keyword":
+        return None
+    if is_ranked_by_rules:
+        return embedded_with_question(meant, call.embed, call.embedder)
+    return call.embed([meant], "query")[0]
 
 
 def _tokens(query: str, named: Asked | None) -> tuple[str, ...]:

@@ -41,16 +41,11 @@ _WORD: Final = re.compile(r"\w+")
 Embed = Callable[[Sequence[str], Literal["query"]], list[Embedding]]
 
 
-def embedded_whole(message: str, embed: Embed, scale: Scale) -> Embedding:
-    """The embedding of a message as it is."""
-    return embed([message], "query")[0]
-
-
 def embedded_with_question(message: str, embed: Embed, scale: Scale) -> Embedding:
     """The embedding of a message, two thirds of it that of its question if the rest is small talk."""
     parts = question_and_others(message)
     if parts is None:
-        return embedded_whole(message, embed, scale)
+        return embed([message], "query")[0]
     question, others = parts
     # In one request, since an embedder may be on another machine.
     whole, asked, *rest = embed([message, question, *others], "query")

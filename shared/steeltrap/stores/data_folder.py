@@ -143,5 +143,4 @@ def held(folder: Path, *, alone: bool = False) -> Iterator[None]:
     try:
         yield
     finally:
-        if descriptor is not None:
-            os.close(descriptor)
+        release(descriptor)

@@ -33,7 +33,7 @@ def hold_open(path: Path) -> int | None:
             continue
         if held is None or _is_at(marker, held):
             return held
-        os.close(held)  # it was removed between its making and its lock
+        release(held)  # it was removed between its making and its lock
     raise Unavailable("The cache is being cleared; try again.", part="store")
 
 

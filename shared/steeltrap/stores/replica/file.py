@@ -510,13 +510,12 @@ class ReplicaFile(UserFile):
     def needs_base(self) -> bool:
         """Whether so much came behind the last base that a new replica would have to read for long."""
         position = self._known[0] if self._known is not None else None
-        if position is None or self.is_lost():
+        if position is None:
             return False
         entries = position.n - position.base
-        if entries > _MOST_ENTRIES and position.base_bytes < _LARGE_BASE:
-            return True
         is_worth_it = position.since_bytes > max(position.base_bytes, _SMALL_BASE) // 4
-        return entries > _FEWEST_ENTRIES and is_worth_it
+        are_many = entries > _MOST_ENTRIES and position.base_bytes < _LARGE_BASE
+        return (are_many or (entries > _FEWEST_ENTRIES and is_worth_it)) and not self.is_lost()
 
     def put_base(self) -> None:
         """Put a base for new replicas, and clear away those that nobody needs. Raises Unavailable."""

@@ -15,7 +15,7 @@ from typing import Final
 from ...errors import SteeltrapError, Unavailable
 from ...model import UserRef
 from ...ports import Clock, Deadline, Embedder
-from ..data_folder import DataFolder, hold, require_process
+from ..data_folder import DataFolder, hold, release, require_process
 from .connection import select, translated
 from .counters import SqliteCounters
 from .file import DESCRIPTORS, UserFile
@@ -215,9 +215,8 @@ class SqliteStore:
             self._bytes = 0
         for file in files:
             file.close()
-        if self._held is not None:
-            os.close(self._held)
-            self._held = None
+        release(self._held)
+        self._held = None
 
     def _hold(self) -> None:
         """Tell a restore that the folder is in use. Under the lock."""
