@@ -34,11 +34,12 @@ RUN if [ "${EMBEDDER}" = small ]; then \
     && export PIP_REQUIRE_HASHES='' PIP_CONSTRAINT='' PIP_BUILD_CONSTRAINT='' \
     && /build/bin/pip wheel --no-deps --no-build-isolation --wheel-dir /wheels . ${more:+"$more"} \
     && /build/bin/pip --python /app/bin/python install --no-compile --no-deps /wheels/*.whl
-# What nothing here imports: what opensearch-py's gRPC and the tokenizers' downloads are made of, the descriptions of
-# services of AWS that are not called, and what only compilers read. The rest is compiled once, since the image is
-# read-only where it runs.
+# What nothing here imports: what opensearch-py's gRPC and the tokenizers' downloads are made of, SQLite's other programs
+# and extensions, the descriptions of services of AWS that are not called, and what only compilers read. The rest is
+# compiled once, since the image is read-only where it runs.
 WORKDIR /app/lib/python3.13/site-packages
 RUN rm -rf grpc google/protobuf google/_upb opensearch hf_xet huggingface_hub fsspec \
+       apsw/tests apsw/fts_test_strings apsw/sqlite_extra_binaries \
        numpy/tests numpy/*/tests numpy/f2py numpy/_core/include numpy/_core/lib \
     && find . \( -name '*.pyi' -o -name '*.pyx' -o -name '*.pxd' -o -name '*.a' \) -delete \
     && find botocore/data -mindepth 1 -maxdepth 1 -type d -regextype posix-extended \
