@@ -46,6 +46,7 @@ def tool(monkeypatch: pytest.MonkeyPatch) -> Iterator[Tool]:
 def _generated_table() -> Any:
     """The client's table as `make docs` would write it now."""
     module = ModuleType(f"{calling.__package__}.generated")
+    module.__package__ = calling.__package__
     exec(tool_table.table(CATALOGUE), module.__dict__)
     return module.TOOLS
 
