@@ -78,3 +78,16 @@ def test_the_page_names_every_file_that_a_call_enters(
         files = set().union(*(each for each in by_thread.values() if each & {"invoke.py", "servers/asgi/app.py"}))
     assert files > {"invoke.py", "engine/call.py"}
     assert files - named(*headings) == set()
+
+
+def test_each_decision_names_a_function_of_the_file_that_it_links_to() -> None:
+    table = PAGE.read_text(encoding="utf-8").split("\n## Where each decision is made\n")[1].split("\n## ")[0]
+    places = re.findall(r"((?:`\w+`(?:, | and )?)+)[^`|]*\[`([^`]+\.py)`\]", table)
+    missing = [
+        f"{name} in {file}"
+        for names, file in places
+        for name in re.findall(r"`(\w+)`", names)
+        if not re.search(rf"\b(?:def|class) {name}\b|^    {name}:", (PACKAGE / file).read_text(), re.MULTILINE)
+    ]
+    assert len(places) > 10
+    assert not missing
