@@ -63,22 +63,22 @@ def read(tool: Tool, arguments: object, zone: tzinfo | None = UTC) -> BaseModel:
         arguments = decode_for(tool, arguments)
     if not isinstance(arguments, dict):
         raise MalformedBody('The arguments must be one JSON object, such as {"query": "dark mode"}.')
-    given = _mend_fields(tool.own_schema, _unwrapped(tool, arguments))
-    check_json({name: value for name, value in given.items() if name not in tool.input.one_by_one})
+    values = _mend_fields(tool.own_schema, _unwrapped(tool, arguments))
+    check_json({name: value for name, value in values.items() if name not in tool.input.one_by_one})
     try:
-        return tool.input.model_validate(given, context=zone)
+        return tool.input.model_validate(values, context=zone)
     except ValidationError as error:
         raise InvalidInput(sentence(error, tool.input_schema, tool.full_name)) from None
 
 
-def with_whole_ids(given: BaseModel, whole: Callable[[Collection[str]], Mapping[str, str | InvalidInput]]) -> None:
+def with_whole_ids(fields: BaseModel, whole: Callable[[Collection[str]], Mapping[str, str | InvalidInput]]) -> None:
     """Replace the memories' ids in arguments, at every depth, by what `whole` says they are; others stay as given.
 
     Raises the InvalidInput of an id; of an item that is validated one by one, it takes the item's place.
     """
-    ids = set(_given_ids(given))
+    ids = set(_given_ids(fields))
     if ids:
-        _replace_ids(given, whole(ids))
+        _replace_ids(fields, whole(ids))
 
 
 def _given_ids(value: Any) -> Iterator[str]:
@@ -92,15 +92,15 @@ def _given_ids(value: Any) -> Iterator[str]:
             yield from _given_ids(item)
 
 
-def _replace_ids(given: BaseModel, whole: Mapping[str, str | InvalidInput]) -> None:
-    one_by_one = getattr(given, "one_by_one", ())
-    for name, value in given:
+def _replace_ids(fields: BaseModel, whole: Mapping[str, str | InvalidInput]) -> None:
+    one_by_one = getattr(fields, "one_by_one", ())
+    for name, value in fields:
         if isinstance(value, GivenId):
-            setattr(given, name, _whole_id(value, whole))
+            setattr(fields, name, _whole_id(value, whole))
         elif isinstance(value, list) and name in one_by_one:
-            setattr(given, name, [_item_with_ids(item, whole) for item in value])
+            setattr(fields, name, [_item_with_ids(item, whole) for item in value])
         elif isinstance(value, list):
-            setattr(given, name, [_whole_id(item, whole) if isinstance(item, GivenId) else item for item in value])
+            setattr(fields, name, [_whole_id(item, whole) if isinstance(item, GivenId) else item for item in value])
             for item in value:
                 if isinstance(item, BaseModel):
                     _replace_ids(item, whole)
@@ -191,8 +191,8 @@ def _renamed(properties: JsonObject, value: JsonObject) -> JsonObject:
 def _like(text: str, names: Iterable[str]) -> str | None:
     """The one name that a text spells in another case or with other separators; None where that is none or several."""
     spelled = _plain(text) if len(text) <= _LONGEST_NAME else ""
-    found = [name for name in names if _plain(name) == spelled]
-    return found[0] if len(found) == 1 else None
+    matches = [name for name in names if _plain(name) == spelled]
+    return matches[0] if len(matches) == 1 else None
 
 
 def _plain(name: str) -> str:

@@ -78,16 +78,16 @@ class Door:
 
         Raises only NotFound, for an unknown tool, which has no dialect.
         """
-        found = self.catalogue.tool(tool) if isinstance(tool, str) else tool
-        with telemetry.measured(found.full_name, found.operation, self.observe) as measure:
+        definition = self.catalogue.tool(tool) if isinstance(tool, str) else tool
+        with telemetry.measured(definition.full_name, definition.operation, self.observe) as measure:
             try:
-                result = self._run(found, arguments, caller, idempotency_key, secrets, timezone, measure)
+                result = self._run(definition, arguments, caller, idempotency_key, secrets, timezone, measure)
             except SteeltrapError as error:
-                result = self.refuse(found, redacting.unquoted(error, self._secrets(found, secrets)))
+                result = self.refuse(definition, redacting.unquoted(error, self._secrets(definition, secrets)))
             except Exception as fault:
-                telemetry.log_fault(found.full_name, fault)
+                telemetry.log_fault(definition.full_name, fault)
                 result = self.refuse(
-                    found, Internal("Something went wrong on our side; it was logged. Try again later.")
+                    definition, Internal("Something went wrong on our side; it was logged. Try again later.")
                 )
             measure.error = result.error.code if result.error else None
             measure.answer_bytes = telemetry.bytes_of(result.body)
@@ -111,19 +111,19 @@ class Door:
     ) -> Call:
         """The call of one caller, with only their space and, if requested, their files. Raises IdentityMissing, and
         InvalidInput for a zone that there isn't."""
-        known = identified(caller)
+        checked = identified(caller)
         place = self.files if files else None
         deadline = Deadline.after(seconds, self.clock)
         return Call(
-            caller=known,
-            space=self.store.space(known.user, deadline),
+            caller=checked,
+            space=self.store.space(checked.user, deadline),
             embedder=self.embedder,
             clock=self.clock,
             deadline=deadline,
             rules=self.rules,
             secrets=self.rules.secrets or "redact",
-            files=None if place is None else place.files(known.user),
-            quota=self._quota(known),
+            files=None if place is None else place.files(checked.user),
+            quota=self._quota(checked),
             idempotency_key=idempotency_key,
             zone=self.rules.zone if timezone is None else _zone(timezone),
             background=self.background,
@@ -155,22 +155,22 @@ class Door:
             raise why
         if call.quota is not None:
             call.quota.count_call()
-        given = reading.read(tool, arguments, call.zone)
+        fields = reading.read(tool, arguments, call.zone)
         call.deadline.left()
-        reading.with_whole_ids(given, partial(whole_ids, call))
-        answer = tool.answer_adapter.validate_python(tool.run(call, given))
+        reading.with_whole_ids(fields, partial(whole_ids, call))
+        answer = tool.answer_adapter.validate_python(tool.run(call, fields))
         if call.redacted:
             measure.redacted = dict(Counter(kind for kind, _ in call.redacted))
         omit = self.catalogue.toolsets[tool.toolset].omit_nulls
         body = tool.answer_adapter.dump_python(answer, mode="json", exclude_none=omit)
         return Result(body=body, tool=tool, media=tool.media, outcome=redacting.outcome(call))
 
-    def _secrets(self, tool: Tool, asked: str | None) -> SecretsMode:
+    def _secrets(self, tool: Tool, mode: str | None) -> SecretsMode:
         if self.rules.secrets is not None:
             return self.rules.secrets
-        match asked:
+        match mode:
             case "redact" | "refuse":
-                return asked
+                return mode
         return self.catalogue.toolsets[tool.toolset].secrets
 
 
@@ -188,13 +188,13 @@ def identified(caller: Caller | None) -> Caller:
     """The caller, if it has a valid identity. Raises IdentityMissing or InvalidInput."""
     if caller is None or not caller.user.user_id:
         raise IdentityMissing("No user is known for this call: the application must say who the user is.")
-    named = {
+    limits = {
         "user_id": caller.user.user_id,
         "agent_id": caller.agent_id,
         "conversation_id": caller.conversation_id,
         "tenant": caller.user.tenant,
     }
-    for name, value in named.items():
+    for name, value in limits.items():
         if value is None:
             continue
         if len(value) > MAX_IDENTITY_CHARACTERS:

@@ -13,7 +13,7 @@ from typing import Final, Protocol
 
 from .engine import upkeep
 from .engine.call import Call
-from .engine.saving import anew
+from .engine.saving import reembedded_entries
 from .engine.upkeep import Difference, Kind, Reindexed
 from .errors import SteeltrapError
 from .model import Caller, Memory, UserRef, to_micros
@@ -61,12 +61,12 @@ class Run:
 
     def everyone(self) -> list[UserRef]:
         """Every user whom the store can read."""
-        found: list[UserRef] = []
+        users: list[UserRef] = []
         try:
-            found.extend(self.store.users())
+            users.extend(self.store.users())
         except SteeltrapError as error:
             self._fail(None, error)
-        return found
+        return users
 
     def sweep(self, users: Sequence[UserRef], *, seconds_left: Callable[[], float] = lambda: USER_SECONDS) -> None:
         """Purge expired and old deleted memories, close idle conversations, complete memories saved without the index.
@@ -137,19 +137,19 @@ class Run:
             advance(at + 1, self.memories)
 
     def _reembed(self, user: UserRef, advance: Callable[[float, int], None]) -> None:
-        made = before = everything = 0
+        embedded = before = everything = 0
 
         def begun(done: int, of: int) -> None:
             nonlocal before, everything
             before, everything = done, of
 
         def entries(memories: Sequence[Memory]) -> list[Entry]:
-            nonlocal made
-            found = anew(self._call(user), memories)  # a call per block: each has its own time
-            made += len(memories)
-            part = min(1.0, (before + made) / everything) if everything else 0.0
-            advance(part, self.memories + made)
-            return found
+            nonlocal embedded
+            entries = reembedded_entries(self._call(user), memories)  # a call per block: each has its own time
+            embedded += len(memories)
+            part = min(1.0, (before + embedded) / everything) if everything else 0.0
+            advance(part, self.memories + embedded)
+            return entries
 
         try:
             self.memories += self._call(user, EMBED_SECONDS).space.reembed(entries, begun)
@@ -178,10 +178,10 @@ def _ahead(advance: Callable[[float, int], None], users: int, part: float, memor
 
 def forget_user(user: UserRef, store: MemoryStore, files: FileStore | None) -> bool:
     """Erase all data of a user, including exported files. False if there was none. Raises Unavailable."""
-    there = store.forget_user(user)
+    existed = store.forget_user(user)
     if files is not None:
-        there = files.forget_user(user) or there
-    return there
+        existed = files.forget_user(user) or existed
+    return existed
 
 
 def sweep_index(truth: Truth, index: IndexUpkeep, clock: Clock) -> int:
@@ -194,7 +194,7 @@ def rebuild_index(
     index: IndexUpkeep,
     *,
     accept_refused: bool = False,
-    advance: Callable[[int], None] = lambda written: None,
+    advance: Callable[[int], None] = lambda count: None,
     seconds_left: Callable[[], float] = lambda: inf,
     pause: Callable[[float], None] = time.sleep,
 ) -> Reindexed:

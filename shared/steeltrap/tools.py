@@ -97,10 +97,12 @@ class Tool:
         """The JSON Schema of the arguments: self-contained, no titles, no nulls for optional fields."""
         schema = self.project_schema
         properties = schema.get("properties", {})
-        known = {name: field for name, field in self.own_schema.get("properties", {}).items() if IN_PROJECT in field}
-        if not known:
+        of_project = {
+            name: field for name, field in self.own_schema.get("properties", {}).items() if IN_PROJECT in field
+        }
+        if not of_project:
             return schema
-        return {**schema, "properties": {name: field for name, field in properties.items() if name not in known}}
+        return {**schema, "properties": {name: field for name, field in properties.items() if name not in of_project}}
 
     @cached_property
     def project_schema(self) -> JsonObject:
@@ -127,8 +129,8 @@ class Tool:
         """The arguments as keyword arguments of a Python function, with types and defaults."""
         hints = get_type_hints(self.input)
         parameters = []
-        for name, given in self.input.model_fields.items():
-            default = inspect.Parameter.empty if given.is_required() else given.get_default(call_default_factory=True)
+        for name, info in self.input.model_fields.items():
+            default = inspect.Parameter.empty if info.is_required() else info.get_default(call_default_factory=True)
             kind = inspect.Parameter.KEYWORD_ONLY
             parameters.append(inspect.Parameter(name, kind, default=default, annotation=hints[name]))
         return inspect.Signature(parameters)
@@ -221,10 +223,10 @@ class Toolset:
         return register
 
 
-def _choice(name: str, known: Collection[str]) -> str:
+def _choice(name: str, names: Collection[str]) -> str:
     """The known name that is meant, or all of them."""
-    near = get_close_matches(name[:_SHOWN], known, 1)
-    return f"did you mean `{near[0]}`?" if near else f"there are: {', '.join(known)}."
+    near = get_close_matches(name[:_SHOWN], names, 1)
+    return f"did you mean `{near[0]}`?" if near else f"there are: {', '.join(names)}."
 
 
 class Catalogue:
@@ -243,9 +245,9 @@ class Catalogue:
         """The tool of a name such as `core.save`. Raises NotFound, which lists the existing ones."""
         toolset, _, name = full_name.partition(".")
         if not name and toolset not in self.toolsets:
-            named = [tool.full_name for tool in self.tools() if tool.name == toolset]
-            if named:
-                raise NotFound(f"No tool `{toolset}`; did you mean {' or '.join(f'`{each}`' for each in named)}?")
+            tools_named = [tool.full_name for tool in self.tools() if tool.name == toolset]
+            if tools_named:
+                raise NotFound(f"No tool `{toolset}`; did you mean {' or '.join(f'`{each}`' for each in tools_named)}?")
         tools = self.toolset(toolset).tools
         if name not in tools:
             raise NotFound(f"No tool `{name[:_SHOWN]}` in `{toolset}`; {_choice(name, tools)}")

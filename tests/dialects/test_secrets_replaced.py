@@ -11,7 +11,7 @@ import made_up_secrets
 from secret_examples import card, token
 from steeltrap.engine import secrets as redacting
 from steeltrap.engine.call import Rules, SecretsMode
-from steeltrap.engine.conversations import Said
+from steeltrap.engine.conversations import IncomingMessage
 from steeltrap.engine.importing import Conversation, import_conversations, import_drafts
 from steeltrap.errors import InvalidInput
 from steeltrap.invoke import Door, Result
@@ -219,7 +219,7 @@ def test_a_long_message_has_no_half_of_a_secret_where_it_is_split(door: Door) ->
     call = door.call_for(ME, seconds=60)
     for before in range(MAX_CONTENT_BYTES - 24, MAX_CONTENT_BYTES + 4, 4):
         text = f"{'x' * before} {card()} {'y ' * 9000}"
-        said = Said(message=Message(role="user", content=text), id="m1")
+        said = IncomingMessage(message=Message(role="user", content=text), id="m1")
         import_conversations(call, [Conversation(id=f"chat-{before}", messages=(said,))])
     everything = str([to_image(memory) for memory in call.space.walk()])
     assert card()[:4] not in everything

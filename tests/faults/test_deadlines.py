@@ -14,7 +14,7 @@ import pytest
 from clock import NOON, SettableClock
 from embedding import HashedWords
 from steeltrap.engine.call import Call
-from steeltrap.engine.conversations import Said, append_messages
+from steeltrap.engine.conversations import IncomingMessage, append_messages
 from steeltrap.engine.exporting import export_file, export_page
 from steeltrap.engine.importing import Conversation, import_conversations, import_drafts, import_records, import_texts
 from steeltrap.engine.saving import batch_save
@@ -72,12 +72,13 @@ def _file(call: Call, *, scope: str = "a") -> str:
 
 _DRAFTS = [Draft(content=f"heron {i}") for i in range(ITEMS)]
 _CONVERSATION = Conversation(
-    id="c", messages=tuple(Said(message=Message(role="user", content="heron"), id=str(i)) for i in range(ITEMS))
+    id="c",
+    messages=tuple(IncomingMessage(message=Message(role="user", content="heron"), id=str(i)) for i in range(ITEMS)),
 )
 _WRITES: dict[str, Callable[[Call], object]] = {
     "batch save": lambda call: batch_save(call, _DRAFTS, "continue"),
     "append messages": lambda call: append_messages(
-        call, [Said(message=Message(role="user", content="heron"))] * ITEMS
+        call, [IncomingMessage(message=Message(role="user", content="heron"))] * ITEMS
     ),
     "import conversations": lambda call: import_conversations(call, [_CONVERSATION]),
     "import records": lambda call: import_records(call, _records(call)),

@@ -37,7 +37,7 @@ AT_RUN_TIME: dict[str, list[dict[str, Any]]] = {
     "ranking/choosing.py": [{"pattern": pattern} for pattern in choosing._PATTERNS.values()],
     "cli/client_files.py": [{"section": "mcp_servers", "name": "steeltrap"}],
     "embedders/word_pieces.py": [{"special": ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]}],
-    "servers/console/rendering.py": [{"wanted": ["a", "aa", "ab", "字"]}],
+    "servers/console/rendering.py": [{"longest_first": ["a", "aa", "ab", "字"]}],
 }
 """Values of the names that a pattern is made of when it is used, by module."""
 SHORT = {

@@ -29,15 +29,15 @@ def references(memory: Memory) -> set[str]:
     return {id for id in map(canonical, ids) if id}
 
 
-def without_references(memory: Memory, gone: Collection[str]) -> Memory:
+def without_references(memory: Memory, purged: Collection[str]) -> Memory:
     """The memory without these references. One that is superseded by a memory that is gone is current again."""
-    if references(memory).isdisjoint(gone):
+    if references(memory).isdisjoint(purged):
         return memory
-    is_free = canonical(memory.superseded_by or "") in gone
+    is_free = canonical(memory.superseded_by or "") in purged
     return replace(
         memory,
-        links=tuple(link for link in memory.links if canonical(link.target_id) not in gone),
-        supersedes=tuple(id for id in memory.supersedes if canonical(id) not in gone),
+        links=tuple(link for link in memory.links if canonical(link.target_id) not in purged),
+        supersedes=tuple(id for id in memory.supersedes if canonical(id) not in purged),
         superseded_by=None if is_free else memory.superseded_by,
         superseded_at=None if is_free else memory.superseded_at,
     )
@@ -80,12 +80,12 @@ def batch_of(changes: Sequence[Change]) -> Batch:
     writes = [change for change in changes if not isinstance(change, Close)]
     # What a batch supersedes is no duplicate of what it creates.
     writes.sort(key=lambda write: isinstance(write, Create))
-    written: set[str] = set()
+    ids: set[str] = set()
     for write in writes:
         id = write.entry.memory.id
-        if id in written:
+        if id in ids:
             raise already_exists(id) if isinstance(write, Create) else _changed_twice(write)
-        written.add(id)
+        ids.add(id)
     closed = dict.fromkeys(id for change in changes if isinstance(change, Close) for id in change.turn_ids)
     looked_up = {id for write in writes if not _links_ahead(write) for id in referenced(write)}
     return Batch(writes=tuple(writes), closed=tuple(closed), looked_up=looked_up)
@@ -109,14 +109,14 @@ def settle(
     duplicates: Duplicates,
     now: datetime,
     *,
-    written: Collection[str] = (),
+    written_ids: Collection[str] = (),
 ) -> tuple[Write, ...]:
     """The writes of a batch as they are applied, without references to what is gone.
 
     `versions` has every stored memory, deleted or not, that the batch writes or looks up. `written` are the ids that
     an earlier attempt has written. Raises MemoryNotFound, VersionConflict, Duplicate, AlreadyExists.
     """
-    writes = tuple(write for write in batch.writes if write.entry.memory.id not in written)
+    writes = tuple(write for write in batch.writes if write.entry.memory.id not in written_ids)
     for write in writes:
         if isinstance(write, Replace):
             check_version(write, versions.get(write.entry.memory.id))
@@ -125,8 +125,8 @@ def settle(
     for write in writes:
         if isinstance(write, Create) and write.entry.memory.id in versions:
             raise already_exists(write.entry.memory.id)
-    gone = batch.looked_up - versions.keys() - set(batch.ids)
-    return tuple(write if _links_ahead(write) else _without(write, gone) for write in writes) if gone else writes
+    purged = batch.looked_up - versions.keys() - set(batch.ids)
+    return tuple(write if _links_ahead(write) else _without(write, purged) for write in writes) if purged else writes
 
 
 def check_version(write: Replace, stored: int | None) -> None:
@@ -187,11 +187,11 @@ def _check_guard(
         near = [n for n in duplicates.near(entry, guard.threshold, 1 + len(hidden)) if n.id not in hidden]
         near += [n for other in in_scope if (n := _near(entry, other)) and n.cosine >= guard.threshold]
         if near:
-            found = max(near, key=lambda neighbour: neighbour.cosine)
+            closest = max(near, key=lambda neighbour: neighbour.cosine)
             raise Duplicate(
-                f"Duplicate content detected (similarity: {found.cosine:.2f} >= {guard.threshold:g})",
-                id=found.id,
-                similarity=round(found.cosine, 4),
+                f"Duplicate content detected (similarity: {closest.cosine:.2f} >= {guard.threshold:g})",
+                id=closest.id,
+                similarity=round(closest.cosine, 4),
             )
 
 
@@ -206,12 +206,12 @@ def _links_ahead(write: Write) -> bool:
     return isinstance(write, Create) and write.links_ahead
 
 
-def _without(write: Write, gone: Collection[str]) -> Write:
-    if referenced(write).isdisjoint(gone):
+def _without(write: Write, purged: Collection[str]) -> Write:
+    if referenced(write).isdisjoint(purged):
         return write
-    entry = replace(write.entry, memory=without_references(write.entry.memory, gone))
-    return replace(write, entry=entry, history=tuple(_cut(revision, gone) for revision in write.history))
+    entry = replace(write.entry, memory=without_references(write.entry.memory, purged))
+    return replace(write, entry=entry, history=tuple(_cut(revision, purged) for revision in write.history))
 
 
-def _cut(revision: Revision, gone: Collection[str]) -> Revision:
-    return replace(revision, memory=without_references(revision.memory, gone))
+def _cut(revision: Revision, purged: Collection[str]) -> Revision:
+    return replace(revision, memory=without_references(revision.memory, purged))

@@ -32,8 +32,8 @@ def created(draft: Draft, id: str, by: Author, *, short_term_ttl: timedelta) -> 
     limits.check_messages(draft.messages)
     limits.check_metadata(draft.metadata)
     ttl = short_term_ttl if draft.ttl is None and draft.tier == "short_term" else draft.ttl
-    given = {name: getattr(draft, name) for name in _DRAFTED}
-    given |= {
+    values = {name: getattr(draft, name) for name in _DRAFTED}
+    values |= {
         "tags": limits.check_tags(draft.tags),
         "scope": limits.check_scope(draft.scope),
         "supersedes": limits.check_superseded(draft.supersedes),
@@ -41,7 +41,7 @@ def created(draft: Draft, id: str, by: Author, *, short_term_ttl: timedelta) -> 
         "conversation_id": draft.conversation_id or None,
     }
     return Memory(
-        **given,
+        **values,
         id=id,
         agent_id=by.agent_id,
         created_at=by.at,
@@ -110,7 +110,7 @@ def _messages_for(content: str, old: Memory) -> tuple[Message, ...]:
     They would still be found and shown, though the new text replaces what they say. The history keeps them.
     """
     if old.source == "conversation":
-        return tuple(replace(said, content=content) for said in old.messages)
+        return tuple(replace(message, content=content) for message in old.messages)
     return ()
 
 
@@ -132,8 +132,8 @@ def is_found_otherwise(old: Memory, new: Memory) -> bool:
 
 def deletion(current: Memory, by: Author) -> Replace:
     """The change that hides an image and keeps it in its place."""
-    gone = replace(current, **_next_version(current, by))
-    return Replace(entry=out_of_search(replace(gone, deleted_at=gone.updated_at)), expected=current.version)
+    deleted = replace(current, **_next_version(current, by))
+    return Replace(entry=out_of_search(replace(deleted, deleted_at=deleted.updated_at)), expected=current.version)
 
 
 def undeleted(deleted: Memory, by: Author) -> Memory:
@@ -222,13 +222,13 @@ def without_labels(text: str, names: Set[str]) -> str:
     """
     lengths = sorted({len(name) for name in names})
     parts: list[str] = []
-    kept = behind = 0
+    cut = behind = 0
     for colon in _COLON.finditer(text):
         end = colon.start()
         starts = [end - length for length in takewhile((end - behind).__ge__, lengths)]
         labels = [at for at in starts if (at == 0 or text[at - 1].isspace()) and text[at:end] in names]
         if labels:
-            parts.append(text[kept : labels[-1]])
-            kept = colon.end()
+            parts.append(text[cut : labels[-1]])
+            cut = colon.end()
         behind = colon.end()
-    return "".join([*parts, text[kept:]])
+    return "".join([*parts, text[cut:]])

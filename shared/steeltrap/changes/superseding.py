@@ -88,25 +88,25 @@ def changed_only_by(new: Memory, old: Memory) -> bool:
 
 def chain(memory: Memory, read: Callable[[str], Memory | None]) -> Iterator[str]:
     """The ids of what superseded a memory, of what superseded that one, and so on; each once, even in a circle."""
-    seen: set[str] = set()
+    ids: set[str] = set()
     newer: Memory | None = memory
-    while newer is not None and newer.superseded_by is not None and newer.superseded_by not in seen:
+    while newer is not None and newer.superseded_by is not None and newer.superseded_by not in ids:
         yield newer.superseded_by
-        seen.add(newer.superseded_by)
+        ids.add(newer.superseded_by)
         newer = read(newer.superseded_by)
 
 
 def without_cycles(
-    given: Sequence[Memory], stored: Mapping[str, Memory], read: Callable[[str], Memory | None]
+    memories: Sequence[Memory], stored: Mapping[str, Memory], read: Callable[[str], Memory | None]
 ) -> dict[str, Memory]:
     """Imported memories by id. Drops circles of superseding, and clears `superseded_by` where the newer memory is
     deleted here. The newer one may also come later in the import.
 
     `stored` has what superseded the given ones, as far as it is here; `read` finds the next ones in a chain.
     """
-    by_id = {memory.id: memory for memory in reversed(given)}
+    by_id = {memory.id: memory for memory in reversed(memories)}
 
-    def known(id: str) -> Memory | None:
+    def image(id: str) -> Memory | None:
         return stored.get(id) or by_id.get(id) or read(id)
 
     fit: dict[str, Memory] = {}
@@ -114,7 +114,7 @@ def without_cycles(
         newer = stored.get(memory.superseded_by or "")
         if newer is not None and newer.deleted_at is not None:
             fit[memory.id] = replace(memory, superseded_by=None, superseded_at=None)
-        elif memory.superseded_by is None or memory.id not in chain(memory, known):
+        elif memory.superseded_by is None or memory.id not in chain(memory, image):
             fit[memory.id] = memory
     return fit
 

@@ -60,10 +60,12 @@ def _unfit(error: typer.BadParameter) -> str | None:
         return None
     from ..text.schemas import show
 
-    found: Any = refused()[0]
+    detail: Any = refused()[0]
     names = [name for name in error.param.opts if name.startswith("--")]
     name = names[0] if names else error.param.metavar or str(error.param.name).upper()
-    return f"`{name}` must be {_expected(error.param, found)}; got {show(found['input'])}.{_meant(error.param, found)}"
+    return (
+        f"`{name}` must be {_expected(error.param, detail)}; got {show(detail['input'])}.{_meant(error.param, detail)}"
+    )
 
 
 def _choices(param: Any) -> list[str]:
@@ -72,13 +74,13 @@ def _choices(param: Any) -> list[str]:
     return [str(getattr(choice, "value", choice)) for choice in choices]
 
 
-def _expected(param: Any, found: Any) -> str:
+def _expected(param: Any, detail: Any) -> str:
     if choices := _choices(param):
         return f"one of {', '.join(choices)}"
     lowest, highest = getattr(param, "min", None), getattr(param, "max", None)
-    if "int" not in found["type"] and "float" not in found["type"] and (lowest, highest) == (None, None):
-        return f"another value ({found['msg']})"
-    number = "a number" if "float" in found["type"] or isinstance(lowest, float) else "a whole number"
+    if "int" not in detail["type"] and "float" not in detail["type"] and (lowest, highest) == (None, None):
+        return f"another value ({detail['msg']})"
+    number = "a number" if "float" in detail["type"] or isinstance(lowest, float) else "a whole number"
     if lowest is not None and highest is not None:
         return f"{number} from {lowest} to {highest}"
     if lowest is not None:
@@ -86,10 +88,10 @@ def _expected(param: Any, found: Any) -> str:
     return number if highest is None else f"{number} of at most {highest}"
 
 
-def _meant(param: Any, found: Any) -> str:
+def _meant(param: Any, detail: Any) -> str:
     from difflib import get_close_matches
 
-    near = get_close_matches(str(found["input"]), _choices(param), 1)
+    near = get_close_matches(str(detail["input"]), _choices(param), 1)
     return f" Did you mean `{near[0]}`?" if near else ""
 
 
@@ -124,8 +126,8 @@ app = typer.Typer(
 )
 
 
-def _print_version(wanted: bool) -> None:
-    if wanted:
+def _print_version(is_on: bool) -> None:
+    if is_on:
         say(VERSION)
         raise typer.Exit
 

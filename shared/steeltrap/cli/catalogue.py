@@ -72,10 +72,10 @@ def call(
     """
     from ..errors import SteeltrapError
 
-    given: str | bytes = sys.stdin.buffer.read() if arguments == "-" else arguments
+    text: str | bytes = sys.stdin.buffer.read() if arguments == "-" else arguments
     try:
         with opened(data=data, user=user, agent=agent, conversation=conversation, timezone=timezone) as memory:
-            body, error = _answer(memory, tool, given, key)
+            body, error = _answer(memory, tool, text, key)
     except SteeltrapError as failure:  # before a tool was found, no dialect speaks
         from ..toolsets.core import CORE, error_body
 
@@ -88,14 +88,14 @@ def call(
         raise typer.Exit(exit_code(error))
 
 
-def _answer(memory: CliSession, name: str, given: str | bytes, key: str | None) -> "tuple[Any, SteeltrapError | None]":
+def _answer(memory: CliSession, name: str, text: str | bytes, key: str | None) -> "tuple[Any, SteeltrapError | None]":
     from ..arguments import decode
     from ..errors import SteeltrapError
 
     catalogue = memory.door.catalogue
     tool = catalogue.tool(name)
     try:
-        arguments = decode(given)
+        arguments = decode(text)
     except SteeltrapError as error:
         return catalogue.toolsets[tool.toolset].render_error(error, tool), error
     result = memory.door.invoke(tool, arguments, memory.caller, idempotency_key=key)

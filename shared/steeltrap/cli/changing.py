@@ -19,12 +19,12 @@ from .terminal import CliSession, complain, confirm_forgetting, on_memory, read_
 def existing(memory: CliSession, id: str) -> dict[str, Any]:
     """A memory by its id, or the start of it. Raises NotFound, which names `undo` for one that was deleted."""
     try:
-        found: dict[str, Any] = memory.ask("core.get", id=id)
+        image: dict[str, Any] = memory.ask("core.get", id=id)
     except MemoryNotFound:
         if "deleted_at" in _last_image(memory, id):
             raise NotFound(f"The memory {id} is deleted; `steeltrap undo {id}` restores it.") from None
         raise
-    return found
+    return image
 
 
 def _last_image(memory: CliSession, id: str) -> dict[str, Any]:
@@ -49,8 +49,8 @@ def revise(
     """
     content = read_stdin() if content == "-" else content
     old = existing(memory, id)
-    kept = {name: old[name] for name in ("scope", "tags", "category") if name in old}
-    saved = memory.ask("core.save", content=content, supersedes=[old["id"]], **kept)
+    fields = {name: old[name] for name in ("scope", "tags", "category") if name in old}
+    saved = memory.ask("core.save", content=content, supersedes=[old["id"]], **fields)
     if as_json:
         return write_json(saved)
     say(f"Remembered as {saved['id']} in {saved['scope']}, in place of {old['id']}.")
@@ -129,11 +129,11 @@ class _Draft:
         """The text after the editor has ended. Raises InvalidInput where it fails."""
         command = os.environ.get("VISUAL") or os.environ.get("EDITOR") or ("notepad" if os.name == "nt" else "vi")
         try:
-            done = subprocess.run([*shlex.split(command), str(self.path)], check=False)
+            process = subprocess.run([*shlex.split(command), str(self.path)], check=False)
         except OSError as error:
             self.drop()
             raise InvalidInput(f"The editor {command} can't be started ({error.strerror}): set EDITOR.") from None
-        if done.returncode:
+        if process.returncode:
             raise InvalidInput(f"The editor failed, so nothing was changed. Your text is kept in {self.path}.")
         try:
             return self.path.read_text(encoding="utf-8-sig").rstrip("\r\n")
@@ -156,14 +156,14 @@ def delete(memory: CliSession, ids: terminal.Ids, as_json: terminal.Json = False
     `undo ID` restores one for STEELTRAP_RETENTION_DAYS, and `trash` lists them. If one of the ids is unknown, nothing
     is deleted. `forget` erases a memory permanently.
     """
-    found = [existing(memory, id) for id in ids]
-    known = {each["id"]: each for each in found}
-    done = [memory.ask("core.delete", id=id)["deleted"][0] for id in known]
+    memories = [existing(memory, id) for id in ids]
+    by_id = {each["id"]: each for each in memories}
+    deleted_ids = [memory.ask("core.delete", id=id)["deleted"][0] for id in by_id]
     days = memory.settings.retention_days
     if as_json:
-        return write_json({"deleted": done})
-    for id in done:
-        say(f"Deleted: {short(known[id]['content'])}")
+        return write_json({"deleted": deleted_ids})
+    for id in deleted_ids:
+        say(f"Deleted: {short(by_id[id]['content'])}")
     if not days:
         say(("It can't be restored, because STEELTRAP_RETENTION_DAYS is 0.", "dim"))
     else:
@@ -177,8 +177,8 @@ def undo(memory: CliSession, ids: terminal.ChangedIds, as_json: terminal.Json = 
 
     If one of the ids is unknown, nothing is undone.
     """
-    known = list(dict.fromkeys(_last_image(memory, id)["id"] for id in ids))
-    restored = [memory.ask("core.undo", id=id) for id in known]
+    ids_to_restore = list(dict.fromkeys(_last_image(memory, id)["id"] for id in ids))
+    restored = [memory.ask("core.undo", id=id) for id in ids_to_restore]
     if as_json:
         return write_json(restored if len(ids) > 1 else restored[0])
     for each in restored:
@@ -222,7 +222,7 @@ def forget(
 
 
 def _receipt_lines(receipt: dict[str, Any]) -> list[str]:
-    lines = [f"still there, {left['why']}: {left['id']}" for left in receipt.get("left", ())]
+    lines = [f"still there, {item['why']}: {item['id']}" for item in receipt.get("left", ())]
     if (more := receipt.get("left_count", 0) - len(lines)) > 0:
         lines.append(f"still there: {more:,} more")
     lines += [f"rewritten without it: {each['was']}, now {each['id']}" for each in receipt.get("rewritten", ())]

@@ -30,8 +30,8 @@ from .installing import NAME, Part, is_own_server, own_hooks, without_own_hooks
 def added_to_json(text: str, part: Part) -> str:
     """The file's text with the part in it. Raises InvalidInput for a file that is not understood, and Conflict where
     somebody else's server has the name."""
-    there = _read_json(text, part)
-    root = there or dict(part.defaults)
+    document = _read_json(text, part)
+    root = document or dict(part.defaults)
     if part.server is not None:
         (section, name), entry = part.server
         servers = _section(root, section, part)
@@ -66,8 +66,8 @@ def removed_from_json(text: str, part: Part, before: str | None) -> str:
             events[event] = without_own_hooks(_entries(events, event, part))
             _prune(events, event, old.get("hooks", {}))
         _prune(root, "hooks", old)
-    named = f"`{'.'.join(part.server[0])}`" if part.server else "the hooks that start `steeltrap hook`"
-    return _written(text, part, root, f"Take {named} out of it by hand.")
+    entry_name = f"`{'.'.join(part.server[0])}`" if part.server else "the hooks that start `steeltrap hook`"
+    return _written(text, part, root, f"Take {entry_name} out of it by hand.")
 
 
 def commands_in(part: Part) -> list[list[str]]:
@@ -142,7 +142,7 @@ def _has_comments(text: str) -> bool:
 
 def without_comments(text: str) -> str:
     """JSON with comments and trailing commas as plain JSON, line by line."""
-    kept: list[str] = []
+    characters: list[str] = []
     inside, comma = "", None
     for piece in _PIECE.findall(text):
         is_comment = inside in ("//", "/*") or (not inside and piece in ("//", "/*"))
@@ -151,15 +151,15 @@ def without_comments(text: str) -> str:
         elif not inside:
             inside = piece if piece in ('"', "//", "/*") else ""
             if piece[0] in "}]" and comma is not None:
-                kept[comma] = " "
+                characters[comma] = " "
             if piece == ",":
-                comma = len(kept)
+                comma = len(characters)
             elif not is_comment and not piece.isspace():
                 comma = None
         elif piece == {'"': '"', "/*": "*/"}.get(inside):
             inside = ""
-        kept.append(piece if piece == "\n" or not is_comment else " " * len(piece))
-    return "".join(kept)
+        characters.append(piece if piece == "\n" or not is_comment else " " * len(piece))
+    return "".join(characters)
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -198,14 +198,14 @@ def _written(text: str, part: Part, root: dict[str, Any], by_hand: str) -> str:
         raise InvalidInput(f"{part.path} has comments, which would be lost. Nothing was changed. {by_hand}")
     indent = re.search(r"\n([ \t]+)\S", text)
     try:
-        made = json.dumps(root, ensure_ascii=False, indent=indent[1] if indent else 2) + "\n"
-        made.encode()
+        new_text = json.dumps(root, ensure_ascii=False, indent=indent[1] if indent else 2) + "\n"
+        new_text.encode()
     except (RecursionError, UnicodeEncodeError):
         raise InvalidInput(
             f"{part.path} is nested too deeply, or has half of a character: correct it first. Nothing was changed."
         ) from None
     mark = "\ufeff" if text.startswith("\ufeff") else ""
-    return mark + (made.replace("\n", "\r\n") if "\r\n" in text else made)
+    return mark + (new_text.replace("\n", "\r\n") if "\r\n" in text else new_text)
 
 
 def added_to_toml(text: str, part: Part) -> str:
@@ -226,12 +226,12 @@ def added_to_toml(text: str, part: Part) -> str:
             f"`{section}.{name}` in {part.path} has settings of your own: change its `command` and `args` by hand, or "
             "take it out with --undo first. Nothing was changed."
         )
-    kept = removed_from_toml(text, part, None)
+    rest = removed_from_toml(text, part, None)
     values = [f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in entry.items()]
     lines = [f"[{section}.{name}]", *values]
-    between = "" if not kept.strip() else "\n" if kept.endswith("\n") else "\n\n"
+    between = "" if not rest.strip() else "\n" if rest.endswith("\n") else "\n\n"
     new = between + "\n".join(lines) + "\n"
-    return _checked(kept + (new.replace("\n", "\r\n") if "\r\n" in kept else new), kept, part, entry)
+    return _checked(rest + (new.replace("\n", "\r\n") if "\r\n" in rest else new), rest, part, entry)
 
 
 def removed_from_toml(text: str, part: Part, before: str | None) -> str:
@@ -277,15 +277,15 @@ def _checked(text: str, old: str, part: Part, entry: dict[str, Any] | None) -> s
     is written in another way."""
     assert part.server is not None
     (section, name), _ = part.server
-    wanted = _loaded(old, part)
-    servers = dict(_servers(wanted, part))
+    expected = _loaded(old, part)
+    servers = dict(_servers(expected, part))
     servers.pop(name, None)
-    wanted[section] = servers if entry is None else {**servers, name: entry}
+    expected[section] = servers if entry is None else {**servers, name: entry}
     try:
         values = _loaded(text, part)
     except InvalidInput:
         values = {}
-    if {section: {}, **values} != wanted:
+    if {section: {}, **values} != expected:
         raise _in_another_form(part)
     return text
 
@@ -322,9 +322,9 @@ class Change:
         lines = list(unified_diff(old, new, str(self.path), str(self.path), lineterm="", n=3 if whole else 0))
         if not whole:
             lines = [line[:_WIDTH] for line in lines if line[1:].strip(" \t{}[],") and not line.startswith("@@ ")]
-        shown = lines if whole else lines[:_LINES]
-        left = len(lines) - len(shown)
-        return "\n".join([*shown, *([f"... and {left:,} more lines; --verbose shows all."] if left else [])])
+        visible = lines if whole else lines[:_LINES]
+        hidden = len(lines) - len(visible)
+        return "\n".join([*visible, *([f"... and {hidden:,} more lines; --verbose shows all."] if hidden else [])])
 
 
 def to_install(parts: Sequence[Part]) -> list[Change]:

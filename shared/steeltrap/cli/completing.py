@@ -57,15 +57,15 @@ def _ids(ctx: typer.Context, incomplete: str, *, deleted: bool) -> Choices:
     return []
 
 
-def _listed(given: dict[str, Any], *, deleted: bool) -> Iterator[tuple[str, str]]:
+def _listed(params: dict[str, Any], *, deleted: bool) -> Iterator[tuple[str, str]]:
     from .showing import short
     from .terminal import opened
 
-    with opened(data=given.get("data"), user=given.get("user"), agent=given.get("agent")) as memory:
+    with opened(data=params.get("data"), user=params.get("user"), agent=params.get("agent")) as memory:
         page = memory.ask("core.list", limit=_LATEST, deleted=deleted or None)
     for each in page["memories"]:
         yield each["id"], short(each["content"])
 
 
 def _beginning(choices: dict[str, str], incomplete: str) -> Choices:
-    return [(word, said) for word, said in choices.items() if word.startswith(incomplete)][:_MOST]
+    return [(word, help) for word, help in choices.items() if word.startswith(incomplete)][:_MOST]

@@ -196,12 +196,12 @@ def add_key(
     from ..runtime.clock import SystemClock
     from ..toolsets import CATALOGUE
 
-    for option, given in (("--user", user), ("--tenant", tenant), ("--agent", agent or ""), ("--name", name)):
-        if any(category(character) in _UNSHOWN for character in given):
+    for option, value in (("--user", user), ("--tenant", tenant), ("--agent", agent or ""), ("--name", name)):
+        if any(category(character) in _UNSHOWN for character in value):
             raise InvalidInput(f"{option} contains a control character or line break; remove it.")
     permissions = Permissions(read_only=read_only, toolsets=tuple(dict.fromkeys(toolset or ())), untrusted=untrusted)
-    for named in permissions.toolsets:
-        CATALOGUE.toolset(named)
+    for each in permissions.toolsets:
+        CATALOGUE.toolset(each)
     now = SystemClock().now()
     caller = identified(Caller(UserRef(user, tenant), agent, None, permissions=permissions))
     key, secret = _keys(data).add(
@@ -226,11 +226,11 @@ def list_keys(as_json: terminal.Json = False, data: terminal.Data = None, timezo
     from ..runtime.clock import SystemClock
 
     now = SystemClock().now()
-    zone, known = _settings(data, timezone).zone, _keys(data).all()
+    zone, keys = _settings(data, timezone).zone, _keys(data).all()
     if as_json:
-        write_json([_key_shown(key) for key in known])
+        write_json([_key_shown(key) for key in keys])
         return
-    for key in known:
+    for key in keys:
         parts = [f"user {key.user_id}"]
         parts += [f"tenant {key.tenant}"] if key.tenant else []
         parts += [f"agent {key.agent_id}"] if key.agent_id else []
@@ -240,7 +240,7 @@ def list_keys(as_json: terminal.Json = False, data: terminal.Data = None, timezo
         if key.expires_at:
             parts.append(f"{'expired' if key.has_expired(now) else 'expires'} {_time(key.expires_at, zone)}")
         say((key.id, "bold"), f"  {_time(key.created_at, zone)}  {', '.join(parts)}  {key.name}".rstrip())
-    if not known:
+    if not keys:
         say("No API keys. Create one with `steeltrap keys add --user ID`.", error=True)
 
 
@@ -269,11 +269,11 @@ def _key_shown(key: "ApiKey") -> "JsonObject":
     }
 
 
-def _expiry(given: str, now: "datetime", zone: "tzinfo | None") -> "datetime":
+def _expiry(text: str, now: "datetime", zone: "tzinfo | None") -> "datetime":
     from ..record import read_time
 
     try:
-        time = read_time(given, zone)
+        time = read_time(text, zone)
     except ValueError as error:
         raise InvalidInput(f"--expires {error}.") from None
     if time <= now:
@@ -281,10 +281,10 @@ def _expiry(given: str, now: "datetime", zone: "tzinfo | None") -> "datetime":
     return time
 
 
-def _time(written: str, zone: "tzinfo | None") -> str:
+def _time(text: str, zone: "tzinfo | None") -> str:
     from ..text.dates import minute_text, read
 
-    return minute_text(read(written), zone)
+    return minute_text(read(text), zone)
 
 
 def _settings(data: terminal.Data, timezone: terminal.Timezone = None) -> "Settings":

@@ -74,11 +74,13 @@ def _sqlite() -> Iterator[Finding]:
         yield Finding("sqlite", "broken", "apsw is not installed.", f"Run `{line_of(['apsw'])}`.")
         return
     version = apsw.sqlite_lib_version()
-    found = f"SQLite {version} by apsw {apsw.apsw_version()}, Python {sys.version.split()[0]}."
+    sentence = f"SQLite {version} by apsw {apsw.apsw_version()}, Python {sys.version.split()[0]}."
     if tuple(int(part) for part in version.split(".")[:2]) < _LOWEST_SQLITE:
-        yield Finding("sqlite", "broken", found, f"Run `{line_of(['--upgrade', 'apsw'])}`: it brings a current SQLite.")
+        yield Finding(
+            "sqlite", "broken", sentence, f"Run `{line_of(['--upgrade', 'apsw'])}`: it brings a current SQLite."
+        )
     else:
-        yield Finding("sqlite", "fine", found)
+        yield Finding("sqlite", "fine", sentence)
 
 
 def _embedder(settings: "Settings") -> "tuple[Embedder | None, Finding]":
@@ -91,8 +93,10 @@ def _embedder(settings: "Settings") -> "tuple[Embedder | None, Finding]":
         mend = "Install or start it, or choose another with STEELTRAP_EMBEDDER."
         return None, Finding("embedder", "broken", error.message, mend)
     if len(vector) != 4 * embedder.dimension:
-        found = f"{embedder.name} returns {len(vector) // 4} dimensions, but {embedder.dimension} are set."
-        return None, Finding("embedder", "broken", found, "Set STEELTRAP_EMBEDDER_DIMENSION to what the model returns.")
+        sentence = f"{embedder.name} returns {len(vector) // 4} dimensions, but {embedder.dimension} are set."
+        return None, Finding(
+            "embedder", "broken", sentence, "Set STEELTRAP_EMBEDDER_DIMENSION to what the model returns."
+        )
     return embedder, Finding("embedder", "fine", f"{embedder.name}, {embedder.dimension} dimensions.")
 
 
@@ -118,8 +122,8 @@ def _cloud(settings: "Settings", embedder: "Embedder | None") -> Iterator[Findin
     except SteeltrapError as error:
         yield Finding("store", "broken", error.message, mend)
         return
-    found = f"Tables {settings.memory_table} and {settings.usage_table}, search index {settings.opensearch_index}."
-    yield Finding("store", "fine", found)
+    sentence = f"Tables {settings.memory_table} and {settings.usage_table}, search index {settings.opensearch_index}."
+    yield Finding("store", "fine", sentence)
     if unfit:
         yield Finding("index", "broken", unfit, "Run `steeltrap admin reindex`, or restore the old STEELTRAP_EMBEDDER.")
 
@@ -144,16 +148,16 @@ def _quotas(settings: "Settings") -> Iterator[Finding]:
     from ..runtime.local import counts_calls_together
 
     if settings.calls_per_minute and not counts_calls_together(settings):
-        found = f"Calls are counted per machine: each admits {settings.calls_per_minute:,} per user and minute."
+        sentence = f"Calls are counted per machine: each admits {settings.calls_per_minute:,} per user and minute."
         mend = "Divide STEELTRAP_CALLS_PER_MINUTE by the machines, or use a `dynamodb://` or `postgresql://` store."
-        yield Finding("quotas", "warning", found, mend)
+        yield Finding("quotas", "warning", sentence, mend)
 
 
 def _folder(folder: Path) -> Finding:
     existing, elsewhere = _existing(folder), "set STEELTRAP_DATA to another folder."
     if not existing.is_dir():
-        found = f"{existing} is no folder, so memories can't be stored in {folder}."
-        return Finding("folder", "broken", found, f"Move it away, or {elsewhere}")
+        sentence = f"{existing} is no folder, so memories can't be stored in {folder}."
+        return Finding("folder", "broken", sentence, f"Move it away, or {elsewhere}")
     if not os.access(existing, os.R_OK | os.W_OK | os.X_OK):
         mend = f"Run `chmod u+rwx {existing}`, or {elsewhere}"
         return Finding("folder", "broken", f"{existing} can't be read and written.", mend)
@@ -174,20 +178,20 @@ def _drive(folder: Path, setting: str) -> Iterator[Finding]:
     if setting == "STEELTRAP_STORE":
         mend = "Use a folder on a disk of this machine, or a bucket for several machines."
     if (program := syncing_program(folder)) is not None:
-        found = f"{folder} is synced by {program}, which copies files while they change: memories can be lost."
-        yield Finding("drive", "warning", found, mend)
+        sentence = f"{folder} is synced by {program}, which copies files while they change: memories can be lost."
+        yield Finding("drive", "warning", sentence, mend)
     elif (system := network_drive(_existing(folder))) is not None:
-        found = f"{folder} is on a network drive ({system}), whose locks and links can't be relied on."
-        yield Finding("drive", "warning", found, mend)
+        sentence = f"{folder} is on a network drive ({system}), whose locks and links can't be relied on."
+        yield Finding("drive", "warning", sentence, mend)
 
 
 def _space(folder: Path) -> Finding:
     free = shutil.disk_usage(_existing(folder)).free
-    found = f"{free / 1024**3:,.1f} GiB are free."
+    sentence = f"{free / 1024**3:,.1f} GiB are free."
     if free < _SCARCE_BYTES:
         state: State = "broken" if free < _FEW_BYTES else "warning"
-        return Finding("space", state, found, "Free some space, or set STEELTRAP_DATA to a folder on another disk.")
-    return Finding("space", "fine", found)
+        return Finding("space", state, sentence, "Free some space, or set STEELTRAP_DATA to a folder on another disk.")
+    return Finding("space", "fine", sentence)
 
 
 def _files(folder: Path, embedder: "Embedder | None") -> Iterator[Finding]:
@@ -206,23 +210,25 @@ def _file(path: Path, embedder: "Embedder | None") -> Finding | None:
 
     file = inspect_file(path)
     if file.is_newer:
-        found = f"{path} was written by a newer steeltrap (schema {file.schema}; this one reads up to {file.newest})."
+        sentence = (
+            f"{path} was written by a newer steeltrap (schema {file.schema}; this one reads up to {file.newest})."
+        )
         mend = f"{upgrade_advice()}, or restore a backup from before the upgrade."
-        return Finding("file", "broken", found, mend)
+        return Finding("file", "broken", sentence, mend)
     if file.faults:
         return _damaged(path, "; ".join(file.faults))
     meta = file.meta
     if meta and UserRef(meta.get("user_id", ""), meta.get("tenant", "")).key != path.stem:
-        found = f"{path} holds the memories of another user, so it is not served."
-        return Finding("file", "broken", found, "Move it back to its own name, or copy the right one from a backup.")
+        sentence = f"{path} holds the memories of another user, so it is not served."
+        return Finding("file", "broken", sentence, "Move it back to its own name, or copy the right one from a backup.")
     recorded = (meta.get("embedder"), meta.get("dimension"))
     if "next_embedder" in meta:
-        found = f"{path} is being embedded by {meta['next_embedder']}, and is not ready."
-        return Finding("file", "warning", found, "If `steeltrap reembed` is not running, run it to continue.")
+        sentence = f"{path} is being embedded by {meta['next_embedder']}, and is not ready."
+        return Finding("file", "warning", sentence, "If `steeltrap reembed` is not running, run it to continue.")
     if meta and embedder is not None and recorded != (embedder.name, embedder.dimension):
-        found = f"{path} was embedded by {recorded[0]} ({recorded[1]} dimensions), but this is {embedder.name}."
+        sentence = f"{path} was embedded by {recorded[0]} ({recorded[1]} dimensions), but this is {embedder.name}."
         back = "run `steeltrap embedder small`" if f"+{embedder.name}" in str(recorded[0]) else "set STEELTRAP_EMBEDDER"
-        return Finding("file", "broken", found, f"To go back, {back}; to go on with this one, `steeltrap reembed`.")
+        return Finding("file", "broken", sentence, f"To go back, {back}; to go on with this one, `steeltrap reembed`.")
     return None
 
 
@@ -249,10 +255,10 @@ def _descriptors() -> Finding:
         return Finding("descriptors", "fine", "This system sets no limit.")
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     most = soft if hard == resource.RLIM_INFINITY else hard
-    found = f"{soft:,} open files at once, up to {most:,} in `steeltrap serve`."
+    sentence = f"{soft:,} open files at once, up to {most:,} in `steeltrap serve`."
     if most < _FEW_DESCRIPTORS:
-        return Finding("descriptors", "warning", found, "Run `ulimit -n 8192` first if there are many users.")
-    return Finding("descriptors", "fine", found)
+        return Finding("descriptors", "warning", sentence, "Run `ulimit -n 8192` first if there are many users.")
+    return Finding("descriptors", "fine", sentence)
 
 
 def _existing(folder: Path) -> Path:
@@ -262,16 +268,16 @@ def _existing(folder: Path) -> Path:
 
 def _unmade(existing: Path, folder: Path) -> str | None:
     """Why the missing folders can't be made; None where they can. They are not there afterwards."""
-    made: list[Path] = []
+    folders: list[Path] = []
     try:
         for part in folder.relative_to(existing).parts:
-            path = (made or [existing])[-1] / part
+            path = (folders or [existing])[-1] / part
             path.mkdir(mode=0o700)
-            made.append(path)
+            folders.append(path)
     except OSError as error:
         return error.strerror
     finally:
-        for path in reversed(made):
+        for path in reversed(folders):
             path.rmdir()
     return None
 
@@ -285,14 +291,14 @@ def _clients(data: Path) -> Iterator[Finding]:
         try:
             commands = commands_of(client, machine)
         except SteeltrapError as error:
-            found = error.message.removesuffix("Nothing was changed.").strip()
+            sentence = error.message.removesuffix("Nothing was changed.").strip()
             mend = f"Correct the file if {client} is to remember; then run `steeltrap install {client}`."
-            yield Finding("clients", "warning", f"{client}: {found}", mend)
+            yield Finding("clients", "warning", f"{client}: {sentence}", mend)
             continue
         missing = sorted({program for program, *_ in commands if shutil.which(program) is None})
         if missing:
-            found = f"{client} starts {' and '.join(missing)}, which is not there, so it remembers nothing."
-            yield Finding("clients", "broken", found, f"Run `steeltrap install {client}`.")
+            sentence = f"{client} starts {' and '.join(missing)}, which is not there, so it remembers nothing."
+            yield Finding("clients", "broken", sentence, f"Run `steeltrap install {client}`.")
         elif commands:
             folders = {Path(words[words.index("--data") + 1]) for words in commands if "--data" in words[:-1]}
             others = ", ".join(str(folder) for folder in folders if folder.expanduser() != data.absolute())
@@ -317,8 +323,8 @@ def _hooks(settings: "Settings") -> Finding:
     recent = [line for line in lines if line[:20] >= since]
     if not recent:
         return Finding("hooks", "fine", f"No hook failed in the last {_DAYS} days.")
-    found = f"{len(recent):,} failures in the last {_DAYS} days. The last one: {recent[-1]}"
-    return Finding("hooks", "warning", found, f"If it goes on, correct what it names. All of them are in {path}.")
+    sentence = f"{len(recent):,} failures in the last {_DAYS} days. The last one: {recent[-1]}"
+    return Finding("hooks", "warning", sentence, f"If it goes on, correct what it names. All of them are in {path}.")
 
 
 def _server(data: Path) -> Iterator[Finding]:
@@ -328,9 +334,9 @@ def _server(data: Path) -> Iterator[Finding]:
     if server is None or not server_file.is_running(server):
         yield Finding("server", "fine", "No `steeltrap serve` runs over this folder; commands and hooks need none.")
     elif server_file.answers(server):
-        found = f"It listens on port {server.port} of {server.host} (process {server.process})."
-        yield Finding("server", "fine", found)
+        sentence = f"It listens on port {server.port} of {server.host} (process {server.process})."
+        yield Finding("server", "fine", sentence)
     else:
-        found = f"The server of this folder (process {server.process}) does not answer on port {server.port}."
+        sentence = f"The server of this folder (process {server.process}) does not answer on port {server.port}."
         mend = f"Restart it. If that process is another program, remove `{data / server_file.NAME}`."
-        yield Finding("server", "warning", found, mend)
+        yield Finding("server", "warning", sentence, mend)

@@ -47,7 +47,7 @@ def network_drive(folder: Path) -> str | None:
 
 def file_system(path: str, mounts: str) -> str | None:
     """The kind of file system of a path by lines of mounts: those of /proc/self/mounts, or of macOS's `mount`."""
-    found: tuple[int, str | None] = (-1, None)
+    longest: tuple[int, str | None] = (-1, None)
     for line in mounts.splitlines():
         if " (" in line and " on /" in line:
             _, _, rest = line.partition(" on ")
@@ -59,9 +59,9 @@ def file_system(path: str, mounts: str) -> str | None:
                 continue
             point, kind = fields[1].encode().decode("unicode_escape"), fields[2]
         within = point.rstrip("/") + "/"
-        if f"{path}/".startswith(within) and len(within) >= found[0]:  # of mounts over each other the last is seen
-            found = (len(within), kind)
-    return found[1]
+        if f"{path}/".startswith(within) and len(within) >= longest[0]:  # of mounts over each other the last is seen
+            longest = (len(within), kind)
+    return longest[1]
 
 
 def _mounts() -> str:

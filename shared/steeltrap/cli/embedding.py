@@ -113,19 +113,19 @@ def add_embedder(
     from ..runtime import local as runtime
 
     folder = folder.expanduser().resolve()
-    given = {
+    options = {
         "name": name,
         "query_prefix": query_prefix,
         "document_prefix": document_prefix,
         "pooling": pooling,
         "longest_tokens": longest_tokens,
     }
-    added = runtime.add_embedder(folder, given)
+    added = runtime.add_embedder(folder, options)
     query_ms = round(_query_ms(added), 1)
     if as_json:
         levels = {"unrelated": added.unrelated, "novel": added.novel, "slope": added.slope}
-        done = {"name": added.name, "dimension": added.dimension, **levels, "query_ms": query_ms}
-        write_json({**done, "folder": str(folder)})
+        report = {"name": added.name, "dimension": added.dimension, **levels, "query_ms": query_ms}
+        write_json({**report, "folder": str(folder)})
         return
     say(f"Added {added.name}: {added.dimension} dimensions, {query_ms:g} ms per query.")
     say(f"Use it with STEELTRAP_EMBEDDER=onnx STEELTRAP_EMBEDDER_MODEL={folder}", error=True)
@@ -133,9 +133,9 @@ def add_embedder(
 
 
 def _query_ms(embedder: "Embedder") -> float:
-    taken = []
+    times = []
     for _ in range(_TIMES):
         begun = time.perf_counter()
         embedder.embed([_SAMPLE_QUERY], purpose="query", timeout=60)
-        taken.append(1000 * (time.perf_counter() - begun))
-    return median(taken)
+        times.append(1000 * (time.perf_counter() - begun))
+    return median(times)

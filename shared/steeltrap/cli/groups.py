@@ -97,14 +97,14 @@ class CommandGroups(TyperGroup):
         return [name for rows in self.groups.values() for name in rows]
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        known = {
+        commands_by_name = {
             name: row
             for groups in (self.hidden_groups, self.groups)
             for rows in groups.values()
             for name, row in rows.items()
         }
-        if cmd_name not in self.commands and cmd_name in known:
-            self.commands[cmd_name] = _made(cmd_name, known[cmd_name].module)
+        if cmd_name not in self.commands and cmd_name in commands_by_name:
+            self.commands[cmd_name] = _made(cmd_name, commands_by_name[cmd_name].module)
         return self.commands.get(cmd_name)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
@@ -141,11 +141,11 @@ def operators() -> None:
 
 def _made(name: str, module: str) -> Any:
     """The command, which its module has as a function or as commands of its own."""
-    found = import_module(f".{module}", __package__)
+    command_module = import_module(f".{module}", __package__)
     attribute = name.replace("-", "_")
-    made = getattr(found, attribute, None) or getattr(found, f"{attribute}_")
-    if isinstance(made, typer.Typer):
-        return get_command(made)
+    command = getattr(command_module, attribute, None) or getattr(command_module, f"{attribute}_")
+    if isinstance(command, typer.Typer):
+        return get_command(command)
     app = typer.Typer(add_completion=False, rich_markup_mode=None)
-    app.command(name)(made)
+    app.command(name)(command)
     return get_command(app)

@@ -74,8 +74,8 @@ class Machine:
     platform: str = sys.platform
 
     def folder(self, variable: str, *otherwise: str) -> Path:
-        named = self.environment.get(variable)
-        return Path(named).expanduser() if named else self.home.joinpath(*otherwise)
+        path = self.environment.get(variable)
+        return Path(path).expanduser() if path else self.home.joinpath(*otherwise)
 
     def application(self, *names: str) -> Path:
         """Where a desktop program keeps its settings."""
@@ -124,13 +124,13 @@ def parts_of(client: str, command: Sequence[str], machine: Machine, *, data: Pat
 
 
 def _hooks(client: str, command: Sequence[str], beside: Sequence[str]) -> dict[str, dict[str, Any]]:
-    made = {}
+    hooks = {}
     for name, event in _HOOKS[client].items():
         words = [*command, "hook", event, "--client", client, *beside]
         text = subprocess.list2cmdline(words) if os.name == "nt" else shlex.join(words)
         hook = {"command": text, "timeout": SECONDS}
-        made[name] = hook if client == "cursor" else {"hooks": [{"type": "command", **hook}]}
-    return made
+        hooks[name] = hook if client == "cursor" else {"hooks": [{"type": "command", **hook}]}
+    return hooks
 
 
 def commands_of(client: str, machine: Machine) -> list[list[str]]:
@@ -160,18 +160,18 @@ def own_hooks(entries: Sequence[Any]) -> list[dict[str, Any]]:
 
 def without_own_hooks(entries: Sequence[Any]) -> list[Any]:
     """The hooks of an event without those that start `steeltrap hook`, and without the groups that held only those."""
-    kept = []
+    entries_kept = []
     for entry in entries:
         group = entry.get("hooks") if isinstance(entry, dict) else None
         if isinstance(group, list):
             others = [hook for hook in group if not _is_own_hook(hook)]
             if len(others) == len(group):
-                kept.append(entry)
+                entries_kept.append(entry)
             elif others:
-                kept.append({**entry, "hooks": others})
+                entries_kept.append({**entry, "hooks": others})
         elif not _is_own_hook(entry):
-            kept.append(entry)
-    return kept
+            entries_kept.append(entry)
+    return entries_kept
 
 
 def _is_own_hook(hook: Any) -> bool:
@@ -234,8 +234,8 @@ def install(
     if carried:
         settings_file.write(settings.data, settings_file.changed(settings_file.text_in(settings.data), carried))
     for change in planned:
-        kept = f" {change.backup} has it as it was." if change.backup else ""
-        say(f"{'Removed' if change.new is None else 'Written'}: {change.path}.{kept}")
+        backup = f" {change.backup} has it as it was." if change.backup else ""
+        say(f"{'Removed' if change.new is None else 'Written'}: {change.path}.{backup}")
     if undo:
         say("The memories that are stored stay.")
         return
@@ -265,15 +265,15 @@ def introduction(client: str, settings: "Settings", *, hooks: bool) -> str:
 
 def _to_carry(gathered: "Gathered", settings: "Settings") -> dict[str, Any]:
     """The settings of the environment alone, which a client would not have, as their file is to have them."""
-    kept, values = settings_file.read(settings.data), settings.model_dump(mode="json")
+    stored, values = settings_file.read(settings.data), settings.model_dump(mode="json")
     defaults = type(settings).model_validate({}).model_dump(mode="json")
     return {
         name: values[name]
-        for name, given in gathered.given.items()
-        if given.source == "environment"
+        for name, variable in gathered.given.items()
+        if variable.source == "environment"
         and name != "data"
-        and (name in kept or values[name] != defaults[name])
-        and kept.get(name) != settings_file.as_text(values[name])
+        and (name in stored or values[name] != defaults[name])
+        and stored.get(name) != settings_file.as_text(values[name])
     }
 
 
@@ -309,7 +309,7 @@ def server_fault(command: Sequence[str]) -> str | None:
     }  # as clients have it
     question = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello}
     try:
-        done = subprocess.run(
+        process = subprocess.run(
             command,
             input=json.dumps(question).encode() + b"\n",
             capture_output=True,
@@ -321,10 +321,10 @@ def server_fault(command: Sequence[str]) -> str | None:
         return f"{command[0]}: {error.strerror}."
     except subprocess.TimeoutExpired:
         return f"it did not answer within {_TRIAL_SECONDS} s."
-    if b'"serverInfo"' in done.stdout:
+    if b'"serverInfo"' in process.stdout:
         return None
-    said = done.stderr.decode(errors="replace").strip().splitlines()
-    return said[-1] if said else f"it ended with {done.returncode} and said nothing."
+    lines = process.stderr.decode(errors="replace").strip().splitlines()
+    return lines[-1] if lines else f"it ended with {process.returncode} and said nothing."
 
 
 def _command() -> list[str]:

@@ -187,11 +187,11 @@ def list_(
 @on_memory("data", "user", "agent", "timezone")
 def get(memory: CliSession, ids: terminal.Ids, as_json: terminal.Json = False) -> None:
     """Show memories with all their fields."""
-    found = [existing(memory, id) for id in ids]
+    memories = [existing(memory, id) for id in ids]
     reader = Reader.of(memory)
     if as_json:
-        return write_json(found if len(found) > 1 else found[0])
-    for number, each in enumerate(found):
+        return write_json(memories if len(memories) > 1 else memories[0])
+    for number, each in enumerate(memories):
         if number:
             say("")
         say_whole(each, reader)
@@ -229,10 +229,10 @@ def stats(memory: CliSession, as_json: terminal.Json = False) -> None:
 
 def _say_rest(page: dict[str, Any], offset: int, *, none: str) -> None:
     """Say on stderr what the page doesn't show."""
-    shown, total = len(page["memories"]), page["total"]
+    count, total = len(page["memories"]), page["total"]
     if not total:
         complain(none)
-    elif not shown:
+    elif not count:
         complain(f"There are only {total:,}; use a smaller --offset.")
-    elif offset + shown < total:
-        complain(f"{offset + 1:,} to {offset + shown:,} of {total:,}; `--offset {offset + shown}` shows the next.")
+    elif offset + count < total:
+        complain(f"{offset + 1:,} to {offset + count:,} of {total:,}; `--offset {offset + count}` shows the next.")

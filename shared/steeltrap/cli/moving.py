@@ -39,33 +39,33 @@ def move(
     from ..runtime import moving
 
     with progress_bar("Moving", 1, unit="users") as advance:
-        done = moving.move(
+        moved = moving.move(
             source,
             target,
             only=None if user is None else UserRef(user, tenant),
             advance=lambda number, of: advance(number / of if of else 1, number),
         )
-    for whose, why in done.failures:
+    for whose, why in moved.failures:
         complain(f"{whose.user_id}: {why}")
     if as_json:
-        failed = [{"user": whose.user_id, "tenant": whose.tenant, "reason": why} for whose, why in done.failures]
+        failed = [{"user": whose.user_id, "tenant": whose.tenant, "reason": why} for whose, why in moved.failures]
         write_json(
             {
-                "users": done.users,
-                "memories": done.memories,
-                "files": done.files,
-                "moved_before": done.done_before,
+                "users": moved.users,
+                "memories": moved.memories,
+                "files": moved.files,
+                "moved_before": moved.done_before,
                 "failed": failed,
             }
         )
     else:
-        before = f" {done.done_before:,} had been moved before." if done.done_before else ""
-        what = f"{counted(done.memories, 'memory', 'memories')} of {counted(done.users, 'user', 'users')}"
+        before = f" {moved.done_before:,} had been moved before." if moved.done_before else ""
+        what = f"{counted(moved.memories, 'memory', 'memories')} of {counted(moved.users, 'user', 'users')}"
         say(f"Moved {what} to {target}.{before}")
-        if done.users and "://" not in source:
+        if moved.users and "://" not in source:
             store = target if "://" in target else "sqlite"
             say(f"Whoever uses {source} finds them by: steeltrap config set store {store} --data {source}")
-    if done.failures:
+    if moved.failures:
         raise typer.Exit(Exit.OTHER)
 
 

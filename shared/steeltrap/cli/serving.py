@@ -104,17 +104,17 @@ def mcp(
         run_stdio(door, door.catalogue.toolset(toolset).name, caller)
 
 
-def _scope_of_project(named: str) -> str | None:
+def _scope_of_project(folder_name: str) -> str | None:
     """The scope of the project that the user named, else of the one that the client works in."""
     import os
 
     from ..project import folder_of_client, project_of
 
-    if named == "none":
+    if folder_name == "none":
         return None
     # A client that knows no such variable passes "${workspaceFolder}" as it is.
-    is_told = named and "${" not in named
-    repository = project_of(Path(named).expanduser() if is_told else folder_of_client(os.environ))
+    is_told = folder_name and "${" not in folder_name
+    repository = project_of(Path(folder_name).expanduser() if is_told else folder_of_client(os.environ))
     return repository and repository.scope
 
 

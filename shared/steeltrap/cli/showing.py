@@ -29,8 +29,8 @@ class Reader:
     def time(self, moment: str) -> str:
         """A time with its zone, to the minute; a date without a time as it is."""
         at = read(moment)
-        shown = minute_text(at, self.zone)
-        return f"{shown} {in_zone(at, self.zone):%Z}" if isinstance(at, datetime) else shown
+        text = minute_text(at, self.zone)
+        return f"{text} {in_zone(at, self.zone):%Z}" if isinstance(at, datetime) else text
 
     def age(self, moment: str) -> str:
         """How long ago it was, in words; empty for what is yet to come."""

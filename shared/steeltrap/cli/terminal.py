@@ -247,8 +247,8 @@ class CliSession:
 
         Secrets in what a command saves are replaced, whatever the tool does for programs.
         """
-        given = {name: value for name, value in arguments.items() if value is not None}
-        result = self.door.invoke(tool, given, self.caller, secrets="redact")
+        fields = {name: value for name, value in arguments.items() if value is not None}
+        result = self.door.invoke(tool, fields, self.caller, secrets="redact")
         if result.error is not None:
             raise result.error
         if result.outcome is not None and result.outcome.kind == "redacted":
@@ -299,9 +299,9 @@ def on_memory(*options: str) -> Callable[[Callable[..., None]], Callable[..., No
 
     def command(function: Callable[..., None]) -> Callable[..., None]:
         @wraps(function)
-        def run(**given: Any) -> None:
-            with opened(**{name: given.pop(name) for name in options}) as memory:
-                function(memory, **given)
+        def run(**params: Any) -> None:
+            with opened(**{name: params.pop(name) for name in options}) as memory:
+                function(memory, **params)
 
         _, *own = signature(function).parameters.values()
         kind = Parameter.POSITIONAL_OR_KEYWORD

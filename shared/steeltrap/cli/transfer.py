@@ -32,14 +32,14 @@ def _export(call: "Call", path: str, *, turns: bool, advance: Callable[[float, i
     """Write every memory as lines of JSON; how many there were. `-` is stdout."""
     from ..engine.exporting import export_all
 
-    written = 0
+    count = 0
     with _opened(path) as file:
         for record in export_all(call, turns=turns):
             file.write(json.dumps(record, ensure_ascii=False, separators=(",", ":")) + "\n")
-            written += "content" in record  # others go on with the history of the one before
-            if written % 100 == 0:
-                advance(written, written)
-    return written
+            count += "content" in record  # others go on with the history of the one before
+            if count % 100 == 0:
+                advance(count, count)
+    return count
 
 
 @contextmanager
@@ -106,11 +106,11 @@ def imports(
         say((f"          {_what(run, reader)}", "dim"))
         if id is not None:
             _say_files(run.get("files", ()), run.get("file_count", 0))
-    shown = len(page["imports"])
+    count = len(page["imports"])
     if not page["total"]:
         say("Nothing was imported yet.")
-    elif offset + shown < page["total"]:
-        say((f"{shown} of {page['total']:,}. More: --offset {offset + shown}", "dim"))
+    elif offset + count < page["total"]:
+        say((f"{count} of {page['total']:,}. More: --offset {offset + count}", "dim"))
     return None
 
 
@@ -131,16 +131,21 @@ def undo_import(memory: CliSession, id: str, *, as_json: bool) -> None:
         say(f"{undone['restored']:,} memories have their earlier text again.")
     if undone["left_total"]:
         say(f"Changed since, and left ({undone['left_total']:,}):")
-        for left in undone["left"]:
-            say(f"  {left['id']}  {short(left['content'])}")
+        for item in undone["left"]:
+            say(f"  {item['id']}  {short(item['content'])}")
     return None
 
 
 def _both(first: dict[str, Any], second: dict[str, Any]) -> dict[str, Any]:
     """The answers of two calls of one undo as one. The second one may have met what the first left, and counted it."""
     counts = {name: first[name] + second[name] for name in ("removed", "restored")}
-    left = list({each["id"]: each for each in (*first["left"], *second["left"])}.values())
-    return {**second, **counts, "left": left, "left_total": max(len(left), first["left_total"], second["left_total"])}
+    remaining = list({each["id"]: each for each in (*first["left"], *second["left"])}.values())
+    return {
+        **second,
+        **counts,
+        "left": remaining,
+        "left_total": max(len(remaining), first["left_total"], second["left_total"]),
+    }
 
 
 def _undone(memory: CliSession, id: str) -> dict[str, Any]:
@@ -331,14 +336,14 @@ _FILES: Final = 40
 
 def _say_files(files: Sequence[Mapping[str, Any]], total: int, *, written: str = "written") -> None:
     """Print a line per file: its name, what it is, and what became of what was found in it."""
-    told = list(files)
-    if len(told) > _FILES:
-        told = sorted(files, key=lambda file: not (file["failed"] or file.get("left_out")))[:_FILES]
-    width = min(32, max((len(file["name"]) for file in told), default=0))
-    for file in told:
+    listed = list(files)
+    if len(listed) > _FILES:
+        listed = sorted(files, key=lambda file: not (file["failed"] or file.get("left_out")))[:_FILES]
+    width = min(32, max((len(file["name"]) for file in listed), default=0))
+    for file in listed:
         say((f"  {file['name']:{width}}  {_of_file(file, written)}", "dim"))
-    if total > len(told):
-        say((f"  ... and {total - len(told):,} more files.", "dim"))
+    if total > len(listed):
+        say((f"  ... and {total - len(listed):,} more files.", "dim"))
 
 
 def _of_file(file: Mapping[str, Any], written: str) -> str:
@@ -349,8 +354,8 @@ def _of_file(file: Mapping[str, Any], written: str) -> str:
         return "can't be imported"
     counts = [(file["found"], "found"), (file["written"], written), (file["skipped"], "already there")]
     counts += [(file["failed"], "failed"), *((count, f"{what} left out") for what, count in left_out.items())]
-    said = ", ".join(f"{count:,} {what}" for count, what in counts if count) or "nothing found"
-    return ": ".join(filter(None, (file.get("format", ""), said)))
+    sentence = ", ".join(f"{count:,} {what}" for count, what in counts if count) or "nothing found"
+    return ": ".join(filter(None, (file.get("format", ""), sentence)))
 
 
 def _as_json(
@@ -373,14 +378,14 @@ def _as_json(
 
 
 def _tell(tally: "Tally", secrets: set[tuple[str, int]]) -> None:
-    from ..engine.secrets import told
+    from ..engine.secrets import redaction_notice
 
     counts = f"{tally.written:,} written, {tally.skipped:,} already there, {tally.failed:,} failed"
     say(f"{tally.found:,} found: {counts}.")
     _say_files(tally.by_file(), len(tally.files))
     if tally.episodes:
         say(f"Episodes made: {tally.episodes:,}. recall finds them; recall --turns finds single messages too.")
-    if replaced := told(secrets):
+    if replaced := redaction_notice(secrets):
         say(replaced)
     if tally.kept:
         say((f"Kept as metadata: {', '.join(tally.kept)}.", "dim"))
@@ -402,6 +407,6 @@ def export(
 
     call = memory.call(_EXPORT_SECONDS)
     with progress_bar("Exporting", count(call, turns=turns)) as advance:
-        written = _export(call, path, turns=turns, advance=advance)
+        memories = _export(call, path, turns=turns, advance=advance)
     if path != "-":
-        say(f"{written:,} memories are in {path}.")
+        say(f"{memories:,} memories are in {path}.")

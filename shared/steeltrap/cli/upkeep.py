@@ -84,11 +84,11 @@ def reembed(
     """
     with opened(data=data, as_set=True) as memory:
         run = reembed_everyone(memory, again=all_users)
-    said = embedded(run)
+    sentence = embedded(run)
     if run.already:
-        said += f" {run.already:,} users had them already; --all re-embeds them."
-    done = {"users": run.users, "memories": run.memories, "already": run.already, "failed": run.failed}
-    _finish(done, as_json, said)
+        sentence += f" {run.already:,} users had them already; --all re-embeds them."
+    report = {"users": run.users, "memories": run.memories, "already": run.already, "failed": run.failed}
+    _finish(report, as_json, sentence)
 
 
 def embedded(run: "Run") -> str:
@@ -122,14 +122,16 @@ def sweep(memory: CliSession, as_json: terminal.Json = False) -> None:
     STEELTRAP_RETENTION_DAYS. With STEELTRAP_STORE=aws, tombstones of memories gone for 15 days are also removed from
     the search index.
     """
-    said = ""
+    sweep_of_index = ""
     run = _run(memory)
     run.sweep(run.everyone())
-    done = {"users": run.users, "memories": run.memories, "failed": run.failed}
+    report = {"users": run.users, "memories": run.memories, "failed": run.failed}
     if memory.settings.store_kind == "aws":
-        _sweep_index(memory, done)
-        said = f" {done['tombstones']:,} tombstones were removed from the search index."
-    _finish(done, as_json, f"{done['memories']:,} memories of {done['users']:,} users were purged.{said}")
+        _sweep_index(memory, report)
+        sweep_of_index = f" {report['tombstones']:,} tombstones were removed from the search index."
+    _finish(
+        report, as_json, f"{report['memories']:,} memories of {report['users']:,} users were purged.{sweep_of_index}"
+    )
 
 
 @on_memory("data")
@@ -141,11 +143,11 @@ def migrate(memory: CliSession, as_json: terminal.Json = False) -> None:
     """
     run = _run(memory)
     run.migrate(run.everyone())
-    done = {"users": run.users, "already": run.already, "failed": run.failed}
-    said = f"The memories of {run.users:,} users were migrated."
+    report = {"users": run.users, "already": run.already, "failed": run.failed}
+    sentence = f"The memories of {run.users:,} users were migrated."
     if run.already:
-        said += f" Those of {run.already:,} users are up to date."
-    _finish(done, as_json, said)
+        sentence += f" Those of {run.already:,} users are up to date."
+    _finish(report, as_json, sentence)
 
 
 @on_memory("data")
@@ -155,15 +157,15 @@ def users(memory: CliSession, as_json: terminal.Json = False) -> None:
     A file that can't be read is named on stderr, and the exit code is 1.
     """
     run = _run(memory)
-    known = sorted((whose.user_id, whose.tenant) for whose in run.everyone())
+    rows = sorted((whose.user_id, whose.tenant) for whose in run.everyone())
     if as_json:
-        write_json([{"user": user, "tenant": tenant} for user, tenant in known])
+        write_json([{"user": user, "tenant": tenant} for user, tenant in rows])
     else:
-        for user, tenant in known:
+        for user, tenant in rows:
             say(user, (f"  tenant {tenant}" if tenant else "", "dim"))
     if run.failed:
         raise typer.Exit(Exit.OTHER)
-    if not known:
+    if not rows:
         complain("Nothing is stored for any user yet.")
 
 
@@ -220,28 +222,28 @@ def _complain_of(whose: "UserRef | None", error: "SteeltrapError") -> None:
     complain(error.message if whose is None else f"user {whose.user_id}: {error.message}")
 
 
-def _sweep_index(memory: CliSession, done: dict[str, int]) -> None:
+def _sweep_index(memory: CliSession, report: dict[str, int]) -> None:
     from .. import maintenance
     from ..errors import SteeltrapError
     from ..runtime import local as runtime
 
-    done["tombstones"] = 0
+    report["tombstones"] = 0
     upkeep = runtime.open_upkeep(memory.settings, memory.door.embedder)
     try:
-        done["tombstones"] = maintenance.sweep_index(upkeep.truth, upkeep.index, memory.door.clock)
+        report["tombstones"] = maintenance.sweep_index(upkeep.truth, upkeep.index, memory.door.clock)
     except SteeltrapError as error:
-        done["failed"] += 1
+        report["failed"] += 1
         complain(error.message)
     finally:
         upkeep.close()
 
 
-def _finish(done: dict[str, int], as_json: bool, said: str) -> None:
+def _finish(report: dict[str, int], as_json: bool, sentence: str) -> None:
     if as_json:
-        write_json(done)
+        write_json(report)
     else:
-        say(said)
-    if done["failed"]:
+        say(sentence)
+    if report["failed"]:
         raise typer.Exit(Exit.OTHER)
 
 
@@ -270,25 +272,27 @@ def backup(
     settings = read_settings(data=data and data.expanduser())
     with progress_bar("Backing up", 1, unit="users") as advance:
 
-        def advanced(check: Callable[[], None], done: int, of: int) -> None:
+        def advanced(check: Callable[[], None], position: int, of: int) -> None:
             check()
-            advance(done / of, done)
+            advance(position / of, position)
 
-        made = at_low_priority(
+        manifest = at_low_priority(
             lambda check: runtime.back_up(
                 settings, target.expanduser(), skip=(SERVER_FILE,), advance=partial(advanced, check)
             )
         )
-    for each in made.left_out:
+    for each in manifest.left_out:
         complain(f"Left out: {each.path}. {each.reason}")
     for missing in _elsewhere(settings):
         complain(missing)
     if as_json:
-        left_out = [each.path for each in made.left_out]
-        write_json({"users": made.users, "files": len(made.files), "bytes": made.size, "left_out": left_out})
+        left_out = [each.path for each in manifest.left_out]
+        write_json(
+            {"users": manifest.users, "files": len(manifest.files), "bytes": manifest.size, "left_out": left_out}
+        )
     else:
-        say(f"Backed up {counted(made.users, 'user', 'users')} ({_megabytes(made.size)}) to {target}.")
-    if made.left_out:
+        say(f"Backed up {counted(manifest.users, 'user', 'users')} ({_megabytes(manifest.size)}) to {target}.")
+    if manifest.left_out:
         raise typer.Exit(Exit.OTHER)
 
 
@@ -333,23 +337,25 @@ def restore(
     if source is None:
         raise typer.BadParameter("Name the folder of a backup, or a time with --at.", param_hint="'SOURCE'")
     with progress_bar("Restoring", 1, unit="bytes") as advance:
-        done = runtime.restore(
+        restored = runtime.restore(
             settings,
             source.expanduser(),
             skip=(SERVER_FILE,),
             replace=replace,
             advance=lambda copied, of: advance(copied / of if of else 1, copied),
         )
-    made = done.manifest
-    if made.left_out:
-        complain(f"The backup lacks {len(made.left_out):,} files that could not be copied when it was made.")
+    manifest = restored.manifest
+    if manifest.left_out:
+        complain(f"The backup lacks {len(manifest.left_out):,} files that could not be copied when it was made.")
     if as_json:
-        kept = {} if done.kept is None else {"kept": str(done.kept)}
-        return write_json({"users": made.users, "files": len(made.files), "bytes": made.size, **kept})
-    what = f"{counted(made.users, 'user', 'users')} ({_megabytes(made.size)})"
-    say(f"Restored {what} of {made.began_at[:19]}Z to {settings.place}.")
-    if done.kept is not None:
-        say(f"The folder that was there before is kept: {done.kept}.")
+        folder_before = {} if restored.kept is None else {"kept": str(restored.kept)}
+        return write_json(
+            {"users": manifest.users, "files": len(manifest.files), "bytes": manifest.size, **folder_before}
+        )
+    what = f"{counted(manifest.users, 'user', 'users')} ({_megabytes(manifest.size)})"
+    say(f"Restored {what} of {manifest.began_at[:19]}Z to {settings.place}.")
+    if restored.kept is not None:
+        say(f"The folder that was there before is kept: {restored.kept}.")
     if settings.store_kind == "sqlite" and (names := settings_file.read(settings.data)):
         # They may send texts to another machine, and a backup may be somebody else's.
         say(f"Settings that came with it and hold from now on: {', '.join(names)}. See `steeltrap config`.")
@@ -358,12 +364,12 @@ def restore(
 
 def _elsewhere(settings: "Settings") -> list[str]:
     """Names of the data that is not in its folder."""
-    said = []
+    sentences = []
     if settings.keys_folder is not None and not settings.keys_folder.expanduser().is_relative_to(settings.data):
-        said.append(f"The API keys in {settings.keys_folder} are not in the backup.")
+        sentences.append(f"The API keys in {settings.keys_folder} are not in the backup.")
     if settings.export_bucket:
-        said.append(f"The exported files in the bucket {settings.export_bucket} are not in the backup.")
-    return said
+        sentences.append(f"The exported files in the bucket {settings.export_bucket} are not in the backup.")
+    return sentences
 
 
 def _megabytes(size: int) -> str:
@@ -389,11 +395,11 @@ def setup(
     """
     from ..runtime import local as runtime
 
-    made = runtime.set_up(_operators_settings(), role=role)
+    names = runtime.set_up(_operators_settings(), role=role)
     if as_json:
-        write_json({"made": made})
+        write_json({"made": names})
     else:
-        say(f"Created: {', '.join(made)}." if made else "Everything already exists.")
+        say(f"Created: {', '.join(names)}." if names else "Everything already exists.")
 
 
 def index(
@@ -413,13 +419,13 @@ def index(
         if not once:
             complain("Following the table's stream; Ctrl-C stops it.")
             following.follow(Event())
-        taken = following.drain()
+        records = following.drain()
     finally:
         following.close()
     if as_json:
-        write_json({"records": taken})
+        write_json({"records": records})
     else:
-        say(f"{taken:,} records of the stream were processed.")
+        say(f"{records:,} records of the stream were processed.")
 
 
 def reindex(
@@ -440,26 +446,26 @@ def reindex(
 
     with _upkeep() as upkeep, progress_bar("Indexing", None) as advance:
         if user is not None:
-            done = maintenance.mend_index(upkeep.truth, upkeep.index, _named(user, tenant))
+            reindexed = maintenance.mend_index(upkeep.truth, upkeep.index, _named(user, tenant))
         else:
-            done = maintenance.rebuild_index(
+            reindexed = maintenance.rebuild_index(
                 upkeep.truth,
                 upkeep.index,
                 accept_refused=accept_refused,
-                advance=lambda written: advance(written, written),
+                advance=lambda count: advance(count, count),
             )
     if as_json:
-        write_json({"written": done.written, "refused": done.refused, "switched": done.switched})
+        write_json({"written": reindexed.written, "refused": reindexed.refused, "switched": reindexed.switched})
     else:
-        searched = ", and the new index is in use" if done.switched else ""
-        say(f"{done.written:,} memories and tombstones were written{searched}.")
-    if done.refused:
-        kept = (
+        searched = ", and the new index is in use" if reindexed.switched else ""
+        say(f"{reindexed.written:,} memories and tombstones were written{searched}.")
+    if reindexed.refused:
+        advice = (
             ""
-            if done.switched or user is not None
+            if reindexed.switched or user is not None
             else " The old index stays in use; --accept-refused switches anyway."
         )
-        complain(f"{done.refused:,} were refused ({done.why}).{kept}")
+        complain(f"{reindexed.refused:,} were refused ({reindexed.why}).{advice}")
         raise typer.Exit(Exit.OTHER)
 
 

@@ -47,9 +47,9 @@ def consolidate(
         raise InvalidInput(f"give 2 to {MAX_SOURCES} different memory ids to consolidate; got {len(distinct)}.")
 
     def read() -> Memory | list[Memory]:
-        if (done := saving.already_saved(call)) is not None:
-            _check_made_of(saving.first_image(call, done), distinct)
-            return done  # a repeated idempotency key: the sources may be gone by now
+        if (earlier := saving.already_saved(call)) is not None:
+            _check_made_of(saving.first_image(call, earlier), distinct)
+            return earlier  # a repeated idempotency key: the sources may be gone by now
         return find_all(call, distinct)
 
     def write(sources: Memory | list[Memory]) -> Memory:
@@ -132,15 +132,15 @@ def _texts(sources: Sequence[Memory]) -> list[str]:
 
 def _union(sources: Sequence[Memory]) -> tuple[str, ...]:
     """All tags in order; of those that differ in case only, the first one's way of writing it."""
-    kept: dict[str, str] = {}
+    by_fold: dict[str, str] = {}
     for source in sources:
         for tag in source.tags:
-            kept.setdefault(fold_tag(tag), tag)
-    if len(kept) > MAX_TAGS:
+            by_fold.setdefault(fold_tag(tag), tag)
+    if len(by_fold) > MAX_TAGS:
         raise InvalidInput(
-            f"the memories have {len(kept)} different tags, of which one memory can have {MAX_TAGS}: give its `tags`."
+            f"the memories have {len(by_fold)} different tags, but one memory takes {MAX_TAGS}; give its `tags`."
         )
-    return tuple(sorted(kept.values()))
+    return tuple(sorted(by_fold.values()))
 
 
 _ROUNDING: Final = 1e-5
@@ -169,8 +169,8 @@ def linked(call: Call, ids: Sequence[str]) -> dict[str, list[tuple[Association, 
     A link that was found, not made manually, holds while both memories are in one scope and as near as when
     a link is made: the other side may have been changed or moved since.
     """
-    found, ends = lookups.linked(call.space, ids)
-    automatic = {(id, link.memory_id) for id, links in found.items() for link in links if not link.manual}
+    all_links, ends = lookups.linked(call.space, ids)
+    automatic = {(id, link.memory_id) for id, links in all_links.items() for link in links if not link.manual}
     near: Collection[tuple[str, str]] = ()
     if automatic:
         near = _alike(call, automatic)
@@ -181,7 +181,7 @@ def linked(call: Call, ids: Sequence[str]) -> dict[str, list[tuple[Association, 
         in_one_scope = ends[id].scope == ends[link.memory_id].scope
         return link.manual or (in_one_scope and (id, link.memory_id) in near)
 
-    return {id: [(link, ends[link.memory_id]) for link in found.get(id, []) if holds(id, link)] for id in ids}
+    return {id: [(link, ends[link.memory_id]) for link in all_links.get(id, []) if holds(id, link)] for id in ids}
 
 
 def _alike(call: Call, pairs: Collection[tuple[str, str]]) -> Collection[tuple[str, str]]:
@@ -201,13 +201,13 @@ def discover(call: Call, id: str, *, limit: int, threshold: float) -> list[tuple
     [embeddings] = embed_memories(call, [memory])
     probe = Probe(embeddings=embeddings, scope=None, leave_out=memory.id)
     [around] = call.space.look_around([probe], floor=threshold, top_k=limit)
-    found = {
+    by_id = {
         near.id: Association(memory_id=near.id, strength=round(min(1.0, near.cosine), 4), manual=False)
         for near in around.near
     }
     for link in lookups.associations(call.space, [memory.id])[memory.id]:
         if link.manual and link.strength >= threshold:
-            found[link.memory_id] = link
-    strongest = sorted(found.values(), key=lambda association: -association.strength)[:limit]
+            by_id[link.memory_id] = link
+    strongest = sorted(by_id.values(), key=lambda association: -association.strength)[:limit]
     ends = call.space.get([association.memory_id for association in strongest])
     return [(a, ends[a.memory_id]) for a in strongest if a.memory_id in ends]

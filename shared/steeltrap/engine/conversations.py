@@ -59,7 +59,7 @@ _ADVICE: Final = (
 
 
 @frozen
-class Said:
+class IncomingMessage:
     """A message, and the id that the client knows it by, if any. `universal` says that the id is the message's own in
     every conversation, as a UUID always is."""
 
@@ -91,7 +91,7 @@ Turns = Sequence[Memory]
 
 def append_messages(
     call: Call,
-    messages: Sequence[Said],
+    messages: Sequence[IncomingMessage],
     conversation_id: str | None = None,
     *,
     scope: str = DEFAULT_SCOPE,
@@ -115,19 +115,19 @@ def append_messages(
             "No conversation is known: send the conversation's id with the call, or give `conversation_id`."
         )
     # Before a message is split: half a secret looks like none.
-    messages = [replace(said, message=redacted_message(call, said.message)) for said in call.in_time(messages)]
+    messages = [replace(item, message=redacted_message(call, item.message)) for item in call.in_time(messages)]
     own = [
-        saving.Named(id=said.id, conversation_id=conversation, text=first_piece(said.message.content))
-        for said in messages
-        if said.id is not None
+        saving.Named(id=item.id, conversation_id=conversation, text=first_piece(item.message.content))
+        for item in messages
+        if item.id is not None
     ]
     ids = iter(saving.message_ids(call, own))
     all_turns = [
-        _turns(call, said, conversation, scope, at, None if said.id is None else next(ids))
-        for at, said in enumerate(call.in_time(messages))
+        _turns(call, item, conversation, scope, at, None if item.id is None else next(ids))
+        for at, item in enumerate(call.in_time(messages))
     ]
-    named = {turns[0].id for turns, said in zip(all_turns, messages, strict=True) if said.id is not None}
-    existed = _keep_all(call, all_turns, named)
+    named_ids = {turns[0].id for turns, item in zip(all_turns, messages, strict=True) if item.id is not None}
+    existed = _keep_all(call, all_turns, named_ids)
     episodes = _close(call, conversation, ended=ended, is_all=not messages)
     return Appended(
         conversation_id=conversation,
@@ -148,16 +148,16 @@ def _close(call: Call, conversation: str, *, ended: bool, is_all: bool) -> list[
     return []
 
 
-def _turns(call: Call, said: Said, conversation: str, scope: str, position: int, own: str | None) -> Turns:
+def _turns(call: Call, item: IncomingMessage, conversation: str, scope: str, position: int, own: str | None) -> Turns:
     turns: list[Memory] = []
-    for number, piece in enumerate(pieces(said.message.content, MAX_CONTENT_BYTES)):
+    for number, piece in enumerate(pieces(item.message.content, MAX_CONTENT_BYTES)):
         draft = Draft(
             content=piece,
-            messages=(replace(said.message, content=piece),),
+            messages=(replace(item.message, content=piece),),
             source="conversation",
             scope=scope,
             conversation_id=conversation,
-            occurred_at=said.message.time,
+            occurred_at=item.message.time,
             associate=False,
         )
         turn = saving.compose(call, draft, position)
@@ -170,13 +170,13 @@ def first_piece(content: str) -> str:
     return next(iter(pieces(content, MAX_CONTENT_BYTES)), "")
 
 
-def _keep_all(call: Call, messages: Sequence[Turns], named: set[str]) -> list[str]:
+def _keep_all(call: Call, messages: Sequence[Turns], named_ids: set[str]) -> list[str]:
     """Write the messages in blocks; the ids of those that were stored, in order."""
     existed: dict[str, None] = {}
     stored = 0
     try:
         for block in _blocks(messages):
-            existed |= dict.fromkeys(keep_turns(call, block, named))
+            existed |= dict.fromkeys(keep_turns(call, block, named_ids))
             stored += len(block)
     except SteeltrapError as error:
         if not stored:
@@ -205,21 +205,21 @@ def _blocks(messages: Sequence[Turns]) -> Iterator[list[Turns]]:
         yield block
 
 
-def keep_turns(call: Call, block: Sequence[Turns], named: set[str]) -> list[str]:
+def keep_turns(call: Call, block: Sequence[Turns], named_ids: set[str]) -> list[str]:
     """Write the turns of messages that are not stored, all or none; the ids of the messages that were stored.
 
     `named` are the ids of messages that have an id of their own: such a message may be there, whatever it says.
     """
-    may_exist = [turn.id for turns in block for turn in turns if call.idempotency_key or turns[0].id in named]
+    may_exist = [turn.id for turns in block for turn in turns if call.idempotency_key or turns[0].id in named_ids]
     changes: dict[str, Create] = {}
 
-    def write(taken: Set[str]) -> list[str]:
+    def write(taken_ids: Set[str]) -> list[str]:
         stored = call.space.get(may_exist, deleted=True) if may_exist else {}
         missing: dict[str, Turns] = {}
         existed: list[str] = []
         for turns in block:
             id = turns[0].id
-            if id not in missing and (absent := _absent(call, turns, stored, taken, is_named=id in named)):
+            if id not in missing and (absent := _absent(call, turns, stored, taken_ids, is_named=id in named_ids)):
                 missing[id] = absent
             else:
                 existed.append(id)
@@ -235,9 +235,11 @@ def keep_turns(call: Call, block: Sequence[Turns], named: set[str]) -> list[str]
     return call.create_absent(write)
 
 
-def _absent(call: Call, turns: Turns, stored: Mapping[str, Memory], taken: Set[str], *, is_named: bool) -> list[Memory]:
+def _absent(
+    call: Call, turns: Turns, stored: Mapping[str, Memory], taken_ids: Set[str], *, is_named: bool
+) -> list[Memory]:
     """The turns of a message that are to be written."""
-    absent = [turn for turn in turns if turn.id not in stored and turn.id not in taken]
+    absent = [turn for turn in turns if turn.id not in stored and turn.id not in taken_ids]
     if not is_named:
         for turn in turns:
             if turn.id in stored:
@@ -263,31 +265,31 @@ def close_idle_conversations(
 
     Never fails that operation and leaves it half of its time; what can't be done now is logged.
     """
-    made: list[Memory] = []
+    memories: list[Memory] = []
     try:
         half = call.deadline.within(call.deadline.left() / 2)
         hurried = replace(call, deadline=half, space=call.space.until(half))
         if conversation_id is not None:
             close = end_conversation if ended else close_conversation
-            made += close(hurried, conversation_id)
+            memories += close(hurried, conversation_id)
         since = call.now() if open_too else call.now() - segmentation.PAUSE
-        made += close_since(hurried, since, episodes=EPISODES_PER_CALL - len(made))
+        memories += close_since(hurried, since, episodes=EPISODES_PER_CALL - len(memories))
     except SteeltrapError as error:
         _log.warning("an episode was not made (%s), it will be next time", error.code)
     except Exception as fault:
         telemetry.log_fault("making an episode", fault)
-    return made
+    return memories
 
 
 def close_since(
     call: Call, since: datetime, *, conversations: int = CONVERSATIONS_PER_CALL, episodes: int = EPISODES_PER_CALL
 ) -> list[Memory]:
     """Make the episodes that are due in conversations last written to at or before a time, the longest idle first."""
-    made: list[Memory] = []
+    memories: list[Memory] = []
     if episodes > 0:
         for conversation in call.space.idle_conversations(since, limit=conversations):
-            made += close_conversation(call, conversation, episodes=episodes - len(made))
-    return made
+            memories += close_conversation(call, conversation, episodes=episodes - len(memories))
+    return memories
 
 
 def close_conversation(
@@ -298,7 +300,7 @@ def close_conversation(
     The last of them is over after 15 minutes, or at once in a conversation that has `ended`. Agents that use one
     conversation id each have their own episodes, and so has each scope.
     """
-    made: list[Memory] = []
+    memories: list[Memory] = []
     tries = episodes
     while tries > 0:
         for turns in due(call, conversation_id, ended)[:tries]:
@@ -306,18 +308,18 @@ def close_conversation(
             memory = _make(call, turns)
             if memory is None:
                 break  # someone else closed some of these turns: look again
-            made.append(memory)
+            memories.append(memory)
         else:
             break
-    return made
+    return memories
 
 
 def end_conversation(call: Call, conversation_id: str) -> list[Memory]:
     """Make all episodes of a conversation that has ended. Raises Unavailable."""
-    made: list[Memory] = []
+    memories: list[Memory] = []
     while more := close_conversation(call, conversation_id, ended=True):
-        made += more
-    return made
+        memories += more
+    return memories
 
 
 def due(call: Call, conversation_id: str, ended: bool) -> list[list[Memory]]:
@@ -336,7 +338,7 @@ def _group(turn: Memory) -> tuple[str | None, str, str | None]:
 def _split(call: Call, turns: list[Memory], ended: bool) -> list[list[Memory]]:
     window = turns[:_TURNS_AT_ONCE]
     vectors = call.space.embeddings([turn.id for turn in window])
-    seen = [
+    segments = [
         segmentation.Turn(
             written_at=turn.created_at,
             said_at=to_moment(_said_at(turn)),
@@ -349,7 +351,7 @@ def _split(call: Call, turns: list[Memory], ended: bool) -> list[list[Memory]]:
     now = call.now() if len(window) == len(turns) else window[-1].created_at
     if ended and len(window) == len(turns):
         now = max(now, window[-1].created_at + segmentation.PAUSE)
-    lengths = segmentation.episodes(seen, unrelated=call.embedder.unrelated, now=now)
+    lengths = segmentation.episodes(segments, unrelated=call.embedder.unrelated, now=now)
     return [window[end - length : end] for length, end in zip(lengths, accumulate(lengths), strict=True)]
 
 
@@ -371,9 +373,9 @@ def _make(call: Call, turns: Sequence[Memory]) -> Memory | None:
 
 def without_forgotten(call: Call, episode: Memory, turns: Sequence[Memory]) -> Memory | None:
     """An episode that was just made, without turns that were forgotten since they were read."""
-    there = call.space.get([turn.id for turn in turns], deleted=True)
-    gone = [turn for turn in turns if turn.id not in there]
-    return rewrite_without(call, episode, gone) if gone else episode
+    stored = call.space.get([turn.id for turn in turns], deleted=True)
+    missing = [turn for turn in turns if turn.id not in stored]
+    return rewrite_without(call, episode, missing) if missing else episode
 
 
 def episode_of(call: Call, turns: Sequence[Memory]) -> tuple[Draft, Memory]:
@@ -405,12 +407,12 @@ def episode_of(call: Call, turns: Sequence[Memory]) -> tuple[Draft, Memory]:
 def _close_turns_of(call: Call, id: str, turns: Sequence[Memory]) -> None:
     """Close the turns that an episode sums up which is there already, if nobody did."""
     first = turns[0]
-    there = call.space.get([id], deleted=True).get(id)
+    stored = call.space.get([id], deleted=True).get(id)
     unclosed = open_turns(call.space, first.conversation_id or "")
     still = [turn for turn in unclosed if _group(turn) == _group(first)]
-    if there is None or not still or still[0].id != first.id:
+    if stored is None or not still or still[0].id != first.id:
         return
-    pairs = zip(still, there.messages, strict=False)
+    pairs = zip(still, stored.messages, strict=False)
     same = takewhile(lambda pair: pair[0].content == pair[1].content, pairs)
     # The first is among them even where it was edited since.
     ids = dict.fromkeys([first.id, *(turn.id for turn, _ in same)])
@@ -455,12 +457,12 @@ def retrieve_memory(call: Call, request: Search) -> tuple[list[Retrieved], Found
     is_settled = call.background is None or call.background.settle(call.caller.user, call.deadline)
     close_idle_conversations(call, open_too=not is_settled)
     weighing = _Weighing(call, request.limit)
-    found = search(call, request, weighing.weigh)
+    result = search(call, request, weighing.weigh)
     retrieved = []
-    for hit in found.hits:
-        known = weighing.usage.get(hit.memory.id, Usage())
-        if card := reviewed(hit.memory, known, weighing.now):
-            call.space.note_review(hit.memory.id, previous=known.card, card=card)
+    for hit in result.hits:
+        usage = weighing.usage.get(hit.memory.id, Usage())
+        if card := reviewed(hit.memory, usage, weighing.now):
+            call.space.note_review(hit.memory.id, previous=usage.card, card=card)
         relevance, factor = weighing.factors[hit.memory.id]
         retrieved.append(
             Retrieved(
@@ -469,7 +471,7 @@ def retrieve_memory(call: Call, request: Search) -> tuple[list[Retrieved], Found
                 retrievability=round(factor, 4),
             )
         )
-    return retrieved, found
+    return retrieved, result
 
 
 class _Weighing:

@@ -38,12 +38,12 @@ from .updating import find_version
 _PAGE = 200
 
 
-def _checked(criteria: Filter, done: str) -> Filter:
+def _checked(criteria: Filter, verb: str) -> Filter:
     """The filter of what criteria name. Raises InvalidInput without any; `done` is what did not happen."""
     if criteria.is_open():
         raise InvalidInput(
             "give at least one criterion (an id, ids, a tier, older_than, a scope, tags, written_by or untrusted); "
-            f"nothing was {done}."
+            f"nothing was {verb}."
         )
     # What was superseded would come back otherwise.
     return replace(criteria, include_superseded=True)
@@ -64,12 +64,12 @@ def delete(call: Call, id: str, *, version: int | None = None) -> Memory:
 
 def delete_all(call: Call, ids: Sequence[str]) -> Deleted:
     """Delete memories one by one. Unknown ones, and those that someone else just deleted, are left out."""
-    known = [k for k in dict.fromkeys(check_id(id) for id in ids) if k]
-    there = call.space.get(known)
+    canonical_ids = [k for k in dict.fromkeys(check_id(id) for id in ids) if k]
+    memories = call.space.get(canonical_ids)
     if not call.rules.retention:
-        return Deleted(ids=erase(call, list(there)).ids if there else [])
+        return Deleted(ids=erase(call, list(memories)).ids if memories else [])
     deleted: list[str] = []
-    for id in there:
+    for id in memories:
         try:
             deleted.append(delete(call, id).id)
         except NotFound:
@@ -142,7 +142,7 @@ class Erased:
 
 
 @dataclass(slots=True)
-class _Seen:
+class _Traces:
     """The parts of the images that may hang together with what is erased, by id."""
 
     turns: dict[str, set[SaidKey]] = field(default_factory=lambda: defaultdict(set))
@@ -164,15 +164,15 @@ def erase(call: Call, ids: Sequence[str], *, with_merged: bool = False) -> Erase
     doomed = set(ids)
     for _ in range(_ROUNDS):
         try:
-            seen = _look(call, erased, doomed)
+            traces = _look(call, erased, doomed)
         except Unavailable:
             if doomed:
                 raise
             return erased  # it is gone, and a repeated call would not know it
-        along = _along(erased, seen, doomed, with_merged=with_merged)
-        shrunk = [id for id, said in seen.episodes.items() if id not in along and id not in doomed]
-        shrunk = [id for id in shrunk if seen.episodes[id] & erased.said]
-        erased.left = seen.left
+        along = _along(erased, traces, doomed, with_merged=with_merged)
+        shrunk = [id for id, said in traces.episodes.items() if id not in along and id not in doomed]
+        shrunk = [id for id in shrunk if traces.episodes[id] & erased.said]
+        erased.left = traces.left
         if not (doomed or along or shrunk):
             erased.is_checked = True
             break
@@ -182,29 +182,29 @@ def erase(call: Call, ids: Sequence[str], *, with_merged: bool = False) -> Erase
     return erased
 
 
-def rewrite_without(call: Call, episode: Memory, gone: Iterable[Memory]) -> Memory | None:
+def rewrite_without(call: Call, episode: Memory, turns: Iterable[Memory]) -> Memory | None:
     """Put an episode without some turns in place of one that was just made; None where nothing is left of it.
 
     For turns that were forgotten while it was made.
     """
-    said = {key for turn in gone for key in said_in(turn)}
-    new = _written_without(call, episode, said)
+    keys = {key for turn in turns for key in said_in(turn)}
+    new = _written_without(call, episode, keys)
     call.space.purge([episode.id])
     return new
 
 
-def _look(call: Call, erased: Erased, doomed: Collection[str]) -> _Seen:
+def _look(call: Call, erased: Erased, doomed: Collection[str]) -> _Traces:
     """Look at every image there is, earlier ones too."""
-    there = call.space.get(list(doomed), deleted=True) if doomed else {}
-    erased.conversations |= {m.conversation_id for m in there.values() if m.conversation_id is not None}
-    seen = _Seen()
+    images = call.space.get(list(doomed), deleted=True) if doomed else {}
+    erased.conversations |= {m.conversation_id for m in images.values() if m.conversation_id is not None}
+    traces = _Traces()
     remnant = None if doomed else _Remnant(erased)
     for earlier in (False, True):
         for image in call.in_time(call.space.images(earlier=earlier)):
-            _note(seen, image, erased, doomed)
-            if remnant is not None and image.id not in seen.left and (why := remnant.why(image)):
-                seen.left[image.id] = why
-    return seen
+            _note(traces, image, erased, doomed)
+            if remnant is not None and image.id not in traces.left and (why := remnant.why(image)):
+                traces.left[image.id] = why
+    return traces
 
 
 class _Remnant:
@@ -219,45 +219,47 @@ class _Remnant:
         """Why an image counts as a remnant; "" if it doesn't."""
         if not merged_from(image).isdisjoint(self._gone):
             return "merged"
-        said = [Folded(text) for text in texts_of(image)]
-        if self._words.are_in(said):
+        texts = [Folded(text) for text in texts_of(image)]
+        if self._words.are_in(texts):
             return "same text"
-        is_named = self._ids.are_in([*said, *map(Folded, beside(image))])
+        is_named = self._ids.are_in([*texts, *map(Folded, beside(image))])
         return "names it" if is_named or not references(image).isdisjoint(self._gone) else ""
 
 
-def _note(seen: _Seen, image: Memory, erased: Erased, doomed: Collection[str]) -> None:
+def _note(traces: _Traces, image: Memory, erased: Erased, doomed: Collection[str]) -> None:
     sources = merged_from(image)
     is_near = image.conversation_id in erased.conversations
     if sources:
-        seen.merged[image.id] |= sources
-    if is_near and (said := said_in(image)):
-        (seen.turns if image.source == "conversation" else seen.episodes)[image.id] |= said
+        traces.merged[image.id] |= sources
+    if is_near and (keys := said_in(image)):
+        (traces.turns if image.source == "conversation" else traces.episodes)[image.id] |= keys
         if image.source == "conversation" and 2 * len(image.content.encode()) > MAX_CONTENT_BYTES:
-            seen.long.add(image.id)
+            traces.long.add(image.id)
     if is_near or sources or image.id in doomed:
-        seen.texts[image.id] |= dict.fromkeys(texts_of(image))
+        traces.texts[image.id] |= dict.fromkeys(texts_of(image))
 
 
-def _along(erased: Erased, seen: _Seen, doomed: Collection[str], *, with_merged: bool) -> list[str]:
+def _along(erased: Erased, traces: _Traces, doomed: Collection[str], *, with_merged: bool) -> list[str]:
     """The ids of what goes along, and note what all of it says."""
-    gone = {*doomed, *erased.all()}
-    messages = [{id, *(piece_id(id, n) for n in range(1, _MOST_PIECES))} & {*seen.turns} for id in seen.long]
+    erased_ids = {*doomed, *erased.all()}
+    messages = [{id, *(piece_id(id, n) for n in range(1, _MOST_PIECES))} & {*traces.turns} for id in traces.long]
     while True:
-        said = erased.said | {key for of in (seen.turns, seen.episodes) for id in gone for key in of.get(id, ())}
-        more = {id for id, keys in seen.turns.items() if not keys.isdisjoint(said)}
-        more |= {id for id, keys in seen.episodes.items() if keys <= said}
-        more |= {id for message in messages if not message.isdisjoint(gone) for id in message}
+        keys_said = erased.said | {
+            key for of in (traces.turns, traces.episodes) for id in erased_ids for key in of.get(id, ())
+        }
+        more = {id for id, keys in traces.turns.items() if not keys.isdisjoint(keys_said)}
+        more |= {id for id, keys in traces.episodes.items() if keys <= keys_said}
+        more |= {id for message in messages if not message.isdisjoint(erased_ids) for id in message}
         if with_merged:
-            more |= {id for id, sources in seen.merged.items() if not sources.isdisjoint(gone)}
-        erased.said = said
-        if more <= gone:
+            more |= {id for id, sources in traces.merged.items() if not sources.isdisjoint(erased_ids)}
+        erased.said = keys_said
+        if more <= erased_ids:
             break
-        gone |= more
-    there = seen.turns.keys() | seen.episodes.keys() | seen.merged.keys()
-    along = [id for id in there if id in gone and id not in doomed]
+        erased_ids |= more
+    candidates = traces.turns.keys() | traces.episodes.keys() | traces.merged.keys()
+    along = [id for id in candidates if id in erased_ids and id not in doomed]
     for id in (*along, *doomed):
-        erased.texts |= seen.texts.get(id, {})
+        erased.texts |= traces.texts.get(id, {})
     return along
 
 
@@ -268,29 +270,29 @@ def _purge(call: Call, erased: Erased, along: Sequence[str], doomed: Collection[
         call.space.purge(more)
     if doomed:
         call.space.purge(list(doomed))
-    gone, now = erased.all(), call.now()
-    erased.back |= {old.id: None for old in back if old.id not in gone and old.is_visible(now)}
+    erased_ids, now = erased.all(), call.now()
+    erased.back |= {old.id: None for old in back if old.id not in erased_ids and old.is_visible(now)}
 
 
 def _rewrite(call: Call, erased: Erased, shrunk: Sequence[str]) -> None:
-    there = call.space.get(shrunk, deleted=True) if shrunk else {}
-    for id, episode in there.items():
+    episodes = call.space.get(shrunk, deleted=True) if shrunk else {}
+    for id, episode in episodes.items():
         new = _written_without(call, episode, erased.said)
         erased.rewritten[id] = new.id if new is not None else ""
 
 
-def _written_without(call: Call, episode: Memory, said: Collection[SaidKey]) -> Memory | None:
+def _written_without(call: Call, episode: Memory, keys: Collection[SaidKey]) -> Memory | None:
     """The episode without some messages and without its history, stored under an id that follows from what it says.
 
     It keeps tags, links, place and state. Two who forget different messages at once make the same one in the end.
     """
-    rest = without_said(episode, said)
+    rest = without_said(episode, keys)
     if rest is None:
         return None
-    told = json.dumps([rest.content, *([m.role, m.content, str(m.time)] for m in rest.messages)])
+    identity = json.dumps([rest.content, *([m.role, m.content, str(m.time)] for m in rest.messages)])
     new = replace(
         rest,
-        id=saving.rewritten_id(call, rest, told),
+        id=saving.rewritten_id(call, rest, identity),
         updated_at=max(call.now(), rest.updated_at),
         version=1,
         restored_version=None,
@@ -300,11 +302,11 @@ def _written_without(call: Call, episode: Memory, said: Collection[SaidKey]) -> 
     found_by = out_of_search(new) if new.deleted_at is not None else entry(new, embeddings)
 
     def write(olds: Sequence[Memory]) -> Memory:
-        made = replace(found_by, memory=replace(new, supersedes=tuple(old.id for old in olds)))
+        new_entry = replace(found_by, memory=replace(new, supersedes=tuple(old.id for old in olds)))
         with suppress(AlreadyExists):  # an earlier call was cut short, or another one forgets the same
             # It says less than what it takes the place of.
             by = call.author()
-            call.commit([Create(entry=made), *(supersede(old, new, by) for old in olds)], within_quota=False)
+            call.commit([Create(entry=new_entry), *(supersede(old, new, by) for old in olds)], within_quota=False)
         return new
 
     return call.change(lambda: lookups.superseded(call.space, [episode.id]), write)
@@ -313,8 +315,11 @@ def _written_without(call: Call, episode: Memory, said: Collection[SaidKey]) -> 
 def _links_of(call: Call, episode: Memory) -> tuple[Link, ...]:
     """The links of an episode from both sides: those that others have to it go with its id."""
     links = {link.target_id: link for link in episode.links}
-    for there in lookups.associations(call.space, [episode.id])[episode.id]:
-        links.setdefault(there.memory_id, Link(target_id=there.memory_id, strength=there.strength, manual=there.manual))
+    for association in lookups.associations(call.space, [episode.id])[episode.id]:
+        links.setdefault(
+            association.memory_id,
+            Link(target_id=association.memory_id, strength=association.strength, manual=association.manual),
+        )
     strongest = sorted(links.values(), key=lambda link: (not link.manual, -link.strength))
     return tuple(strongest[: max(MAX_LINKS, sum(link.manual for link in strongest))])
 
@@ -356,16 +361,16 @@ def forget(call: Call, id: str, *, with_merged: bool = False) -> Receipt:
         memory = find(call, id, deleted=True)
     except NotFound:
         # A forgetting that was cut short is finished here, and what still names the id is mended.
-        known = check_id(id)
-        call.space.purge([known] if known else [])
+        canonical_id = check_id(id)
+        call.space.purge([canonical_id] if canonical_id else [])
         raise
     return _forget(call, [memory], with_merged=with_merged)
 
 
 def forget_all(call: Call, ids: Sequence[str], *, with_merged: bool = False) -> Receipt:
     """Forget several memories; unknown ones are left out."""
-    known = [k for k in dict.fromkeys(check_id(id) for id in ids) if k]
-    return _forget(call, list(call.space.get(known, deleted=True).values()), with_merged=with_merged)
+    canonical_ids = [k for k in dict.fromkeys(check_id(id) for id in ids) if k]
+    return _forget(call, list(call.space.get(canonical_ids, deleted=True).values()), with_merged=with_merged)
 
 
 def forget_matching(call: Call, criteria: Filter, *, with_merged: bool = False) -> Receipt:
@@ -379,15 +384,15 @@ def forget_matching(call: Call, criteria: Filter, *, with_merged: bool = False) 
         for memory in call.in_time(call.space.images())
         if not memory.pinned and admits(filter, replace(memory, deleted_at=None, expires_at=None), memory.created_at)
     ]
-    done = Receipt(ids=[], forgotten_at=call.now())
+    receipt = Receipt(ids=[], forgotten_at=call.now())
     for start in range(0, len(doomed), _AT_ONCE):
         try:
-            done = _both(done, forget_all(call, doomed[start : start + _AT_ONCE], with_merged=with_merged))
+            receipt = _both(receipt, forget_all(call, doomed[start : start + _AT_ONCE], with_merged=with_merged))
         except Unavailable:
-            if not done.ids:
+            if not receipt.ids:
                 raise
-            return replace(done, more=True, verified=False)
-    return done
+            return replace(receipt, more=True, verified=False)
+    return receipt
 
 
 def sentence(receipt: Receipt) -> str:
@@ -432,20 +437,20 @@ def _forget(call: Call, memories: Sequence[Memory], *, with_merged: bool) -> Rec
 
 def _both(first: Receipt, second: Receipt) -> Receipt:
     """One receipt of two. What the second one forgot is left no more, nor has it come back."""
-    gone = {*second.ids, *second.also, *second.rewritten}
-    left = {**first.left, **second.left}
-    left = {id: why for id, why in left.items() if id not in gone}
+    erased_ids = {*second.ids, *second.also, *second.rewritten}
+    remaining = {**first.left, **second.left}
+    remaining = {id: why for id, why in remaining.items() if id not in erased_ids}
     return Receipt(
         ids=[*first.ids, *second.ids],
         forgotten_at=second.forgotten_at,
         also=[*first.also, *second.also],
-        rewritten={was: id for was, id in {**first.rewritten, **second.rewritten}.items() if id not in gone},
-        left=left,
-        back=[id for id in dict.fromkeys([*first.back, *second.back]) if id not in gone],
+        rewritten={was: id for was, id in {**first.rewritten, **second.rewritten}.items() if id not in erased_ids},
+        left=remaining,
+        back=[id for id in dict.fromkeys([*first.back, *second.back]) if id not in erased_ids],
         exports=sorted({*first.exports, *second.exports}),
         imports={**first.imports, **second.imports},
         unread=sorted({*first.unread, *second.unread}),
-        verified=not left and (first.verified or bool(first.left)) and (second.verified or bool(second.left)),
+        verified=not remaining and (first.verified or bool(first.left)) and (second.verified or bool(second.left)),
     )
 
 

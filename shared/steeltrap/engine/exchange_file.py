@@ -93,18 +93,20 @@ def decode(memories: Iterable[object], *, prefix: str | None, now: datetime) -> 
     Raises InvalidInput or TooLarge that says which memory doesn't fit; then none is answered.
     """
     items: list[Item] = []
-    seen: dict[str, int] = {}
+    first_places: dict[str, int] = {}
     for index, raw in enumerate(memories):
         try:
             item = _to_item(raw, prefix, now)
-            if (first := seen.setdefault(item.memory.id, index)) != index:
+            if (first := first_places.setdefault(item.memory.id, index)) != index:
                 raise InvalidInput(f"memory {first} has the same `memory_id`.")
         except SteeltrapError as error:
             raise type(error)(f"Memory {index} of the file: {error.message} Nothing was imported.") from None
         items.append(item)
     return [
-        replace(item, links=tuple(link for link in item.links if link.target_id in seen and link.target_id != id))
-        for item, id in zip(items, seen, strict=True)
+        replace(
+            item, links=tuple(link for link in item.links if link.target_id in first_places and link.target_id != id)
+        )
+        for item, id in zip(items, first_places, strict=True)
     ]
 
 
@@ -121,9 +123,9 @@ def memories_of(content: bytes) -> list[object]:
     if not isinstance(document, dict) or not isinstance(document.get("memories"), list):
         raise InvalidInput("The file has no list `memories`; import a file that an export wrote. Nothing was imported.")
     if document.get("format_version") != FORMAT_VERSION:
-        found = str(document.get("format_version"))[:20]
+        version = str(document.get("format_version"))[:20]
         raise InvalidInput(
-            f"The file's `format_version` is {found!r}; only {FORMAT_VERSION!r} can be read. Nothing was imported."
+            f"The file's `format_version` is {version!r}; only {FORMAT_VERSION!r} can be read. Nothing was imported."
         )
     memories: list[object] = document["memories"]
     return memories
@@ -147,17 +149,17 @@ def _to_object(item: Item) -> JsonObject:
 def _to_item(raw: object, prefix: str | None, now: datetime) -> Item:
     if not isinstance(raw, dict):
         raise InvalidInput("a memory must be a JSON object.")
-    given = {name: value for name, value in raw.items() if value not in (None, "") and name != "associations"}
-    if found := [name for name in _NOT_CARRIED if name in given]:
-        raise InvalidInput(f"a memory of an exported file has no field `{found[0]}`.")
-    if "memory_id" not in given:
+    fields = {name: value for name, value in raw.items() if value not in (None, "") and name != "associations"}
+    if unsupported := [name for name in _NOT_CARRIED if name in fields]:
+        raise InvalidInput(f"a memory of an exported file has no field `{unsupported[0]}`.")
+    if "memory_id" not in fields:
         raise InvalidInput("`memory_id` is required.")
-    if not limits.check_id(str(given["memory_id"])):
+    if not limits.check_id(str(fields["memory_id"])):
         raise InvalidInput("`memory_id` must be a UUID.")
-    created = given.setdefault("created_at", now.isoformat())
-    given.setdefault("updated_at", created)
-    given["id"] = given.pop("memory_id")
-    memory = limits.check_memory(record.parse(given))
+    created = fields.setdefault("created_at", now.isoformat())
+    fields.setdefault("updated_at", created)
+    fields["id"] = fields.pop("memory_id")
+    memory = limits.check_memory(record.parse(fields))
     if memory.source != "user_memory":
         raise InvalidInput("`source` must be 'user_memory'; messages of conversations can't be imported this way.")
     if prefix is not None:

@@ -47,23 +47,23 @@ def export_page(
     """
     page: list[JsonObject] = []
     size = 0
-    for found, added in call.in_time(_behind(call, after, turns=turns, history=history)):
+    for item, added in call.in_time(_behind(call, after, turns=turns, history=history)):
         size += added
         if page and (len(page) == limit or size > MAX_PAGE_BYTES):
             return Exported(records=page, next=cursor(page[-1]))
-        page.append(found)
+        page.append(item)
     return Exported(records=page, next=None)
 
 
-def cursor(found: JsonObject) -> str:
+def cursor(item: JsonObject) -> str:
     """The `after` that continues an export behind a record: its id, and the last version of it that was exported."""
-    past = found.get("history")
-    return f"{found['id']}{_BETWEEN}{past[-1]['memory'].get('version', 1)}" if past else str(found["id"])
+    past = item.get("history")
+    return f"{item['id']}{_BETWEEN}{past[-1]['memory'].get('version', 1)}" if past else str(item["id"])
 
 
 def export_all(call: Call, *, turns: bool = True) -> Iterator[JsonObject]:
     """Every visible memory as records, streaming."""
-    return (found for found, _ in _behind(call, None, turns=turns, history=True))
+    return (item for item, _ in _behind(call, None, turns=turns, history=True))
 
 
 def _behind(call: Call, after: str | None, *, turns: bool, history: bool) -> Iterator[tuple[JsonObject, int]]:
@@ -86,9 +86,9 @@ def _behind(call: Call, after: str | None, *, turns: bool, history: bool) -> Ite
 
 def _records(call: Call, memory: Memory, *, behind: int = 0) -> Iterator[tuple[JsonObject, int]]:
     """A memory with the start of its history and, in further records, the rest; or the rest behind a version."""
-    found: JsonObject = {"id": memory.id} if behind else _encoded(memory)
+    item: JsonObject = {"id": memory.id} if behind else _encoded(memory)
     images: list[JsonObject] = []
-    size = size_of(found)
+    size = size_of(item)
     for revision in earlier(call, memory, after=behind):
         image = {
             "memory": _encoded(revision.memory),
@@ -97,14 +97,14 @@ def _records(call: Call, memory: Memory, *, behind: int = 0) -> Iterator[tuple[J
         }
         added = size_of(image)
         if images and size + added > MAX_RECORD_BYTES:
-            yield {**found, "history": images}, size
-            found, images, size = {"id": memory.id}, [], 0
+            yield {**item, "history": images}, size
+            item, images, size = {"id": memory.id}, [], 0
         images.append(image)
         size += added
     if images:
-        yield {**found, "history": images}, size
+        yield {**item, "history": images}, size
     elif not behind:
-        yield found, size
+        yield item, size
 
 
 def _encoded(memory: Memory) -> JsonObject:

@@ -33,7 +33,7 @@ from . import saving
 from .call import Call
 from .conversations import (
     EPISODES_PER_CALL,
-    Said,
+    IncomingMessage,
     due,
     end_conversation,
     episode_of,
@@ -52,7 +52,7 @@ class Imported:
     """Result of a block: which were written and which were there, by index, and the errors by index."""
 
     new: frozenset[int]
-    there: frozenset[int]
+    existing: frozenset[int]
     errors: dict[int, SteeltrapError] = field(default_factory=dict)
 
     @property
@@ -61,12 +61,12 @@ class Imported:
 
     @property
     def skipped(self) -> int:
-        return len(self.there)
+        return len(self.existing)
 
 
 def _imported(total: int, new: Set[int], errors: dict[int, SteeltrapError]) -> Imported:
     """The result of a block of so many."""
-    return Imported(new=frozenset(new), there=frozenset(range(total)) - new - errors.keys(), errors=errors)
+    return Imported(new=frozenset(new), existing=frozenset(range(total)) - new - errors.keys(), errors=errors)
 
 
 def import_records(
@@ -95,7 +95,7 @@ def import_records(
     fit = uncircled(call, [memory for memory, _ in parsed.values()])
     errors |= {index: _in_a_circle(m.id) for index, (m, _) in parsed.items() if m.id not in fit}
     parsed = {index: (fit[m.id], past) for index, (m, past) in parsed.items() if m.id in fit}
-    written, deleted = _write_absent(call, list(parsed.values()), planned=planned)
+    new_ids, deleted = _write_absent(call, list(parsed.values()), planned=planned)
     errors |= {index: _deleted(m.id) for index, (m, _) in parsed.items() if m.id in deleted}
     first = {m.id: index for index, (m, _) in reversed(parsed.items())}
     for index, past in call.in_time(rests.items() if planned is None else ()):
@@ -103,15 +103,15 @@ def import_records(
             _add_earlier(call, past, restore=restore)
         except (InvalidInput, Conflict) as error:
             errors[index] = error
-    done = _imported(len(records), {first[id] for id in written}, errors)
-    return replace(done, there=done.there - rests.keys())
+    imported = _imported(len(records), {first[id] for id in new_ids}, errors)
+    return replace(imported, existing=imported.existing - rests.keys())
 
 
-def uncircled(call: Call, given: Sequence[Memory]) -> dict[str, Memory]:
+def uncircled(call: Call, memories: Sequence[Memory]) -> dict[str, Memory]:
     """Imported memories by id, as `without_cycles` has them."""
-    newer = sorted({memory.superseded_by for memory in given if memory.superseded_by})
+    newer = sorted({memory.superseded_by for memory in memories if memory.superseded_by})
     stored = call.space.get(newer, deleted=True)
-    return without_cycles(given, stored, lambda id: call.space.get([id], deleted=True).get(id))
+    return without_cycles(memories, stored, lambda id: call.space.get([id], deleted=True).get(id))
 
 
 def _add_earlier(call: Call, past: tuple[Revision, ...], *, restore: bool) -> None:
@@ -125,9 +125,9 @@ def _add_earlier(call: Call, past: tuple[Revision, ...], *, restore: bool) -> No
         raise InvalidInput(f"this is the rest of the history of {id}: import the record of the memory before it.")
     if memory.deleted_at is not None:
         raise _deleted(id)
-    there = call.space.revisions(id, after=first - 1, limit=last - first + 1)
-    known = {revision.memory.version for revision in there}
-    missing = tuple(r for r in past if r.memory.version < memory.version and r.memory.version not in known)
+    revisions = call.space.revisions(id, after=first - 1, limit=last - first + 1)
+    versions = {revision.memory.version for revision in revisions}
+    missing = tuple(r for r in past if r.memory.version < memory.version and r.memory.version not in versions)
     if missing and not restore and (memory.imported_at is None or memory.imported_by != call.caller.agent_id):
         raise InvalidInput(f"memory {id} was not imported by this agent, so its history stays as it is.")
     if missing:
@@ -195,8 +195,8 @@ def import_texts(
         else:
             composed.setdefault(memory.id, (draft, memory))
             places.setdefault(memory.id, index)
-    written = _write_texts(call, composed, surroundings, planned=planned)
-    return _imported(len(drafts), {places[id] for id in written}, errors)
+    new_ids = _write_texts(call, composed, surroundings, planned=planned)
+    return _imported(len(drafts), {places[id] for id in new_ids}, errors)
 
 
 def _write_texts(
@@ -205,11 +205,11 @@ def _write_texts(
     """The ids of those that were written."""
     undated = [id for id, (draft, _) in composed.items() if draft.occurred_at is None]
     copies = call.space.copies([_text_key(composed[id][1]) for id in undated])
-    known = {id for id, stored in zip(undated, copies, strict=True) if stored}
+    duplicates = {id for id, stored in zip(undated, copies, strict=True) if stored}
 
-    def write(taken: Set[str]) -> list[str]:
+    def write(taken_ids: Set[str]) -> list[str]:
         stored = call.space.get(list(composed), deleted=True).keys()
-        fresh = [id for id in composed if id not in known | taken | stored | (planned or set())]
+        fresh = [id for id in composed if id not in duplicates | taken_ids | stored | (planned or set())]
         if planned is not None:
             planned.update(fresh)
         else:
@@ -222,7 +222,7 @@ def _write_texts(
 def import_drafts(
     call: Call,
     drafts: Sequence[Draft],
-    seen: Counter[TextKey],
+    counts: Counter[TextKey],
     *,
     surroundings: bool = False,
     planned: set[str] | None = None,
@@ -243,8 +243,8 @@ def import_drafts(
     keys = [_text_key(memory) for _, memory in call.in_time(composed.values())]
     fresh: dict[int, tuple[Draft, Memory]] = {}
     for (index, pair), key, stored in zip(composed.items(), keys, call.space.copies(keys), strict=True):
-        seen[key] += 1
-        if seen[key] > stored:
+        counts[key] += 1
+        if counts[key] > stored:
             fresh[index] = pair
     if planned is None:
         call.commit(creations(call, list(fresh.values()), surroundings=surroundings))
@@ -258,20 +258,20 @@ def _write_absent(call: Call, parsed: Sequence[_Parsed], *, planned: set[str] | 
         first.setdefault(memory.id, (memory, past))
     creates: dict[str, Create] = {}
 
-    def write(taken: Set[str]) -> tuple[list[str], set[str]]:
-        there = call.space.get(list(first), deleted=True)
-        absent = [id for id in first if id not in there and id not in taken]
-        gone = {id for id, memory in there.items() if memory.deleted_at is not None}
+    def write(taken_ids: Set[str]) -> tuple[list[str], set[str]]:
+        stored = call.space.get(list(first), deleted=True)
+        absent = [id for id in first if id not in stored and id not in taken_ids]
+        deleted = {id for id, memory in stored.items() if memory.deleted_at is not None}
         if planned is not None:
             absent = [id for id in absent if id not in planned]
             planned.update(absent)
-            return absent, gone
+            return absent, deleted
         new = [first[id] for id in absent if id not in creates]
         vectors = embed_memories(call, [memory for memory, _ in new])
         for (memory, past), embeddings in call.in_time(zip(new, vectors, strict=True)):
             creates[memory.id] = Create(entry=entry(memory, embeddings), history=past, links_ahead=True)
         call.commit([creates[id] for id in absent])
-        return absent, gone
+        return absent, deleted
 
     return call.create_absent(write)
 
@@ -336,7 +336,7 @@ class Conversation:
     """
 
     id: str
-    messages: tuple[Said, ...]
+    messages: tuple[IncomingMessage, ...]
     copied_from: tuple[str, ...] = ()
     context: str | None = None
     scope: str = DEFAULT_SCOPE
@@ -374,16 +374,16 @@ def import_conversations(
         replace(each, messages=tuple(replace(m, message=redacted_message(call, m.message)) for m in each.messages))
         for each in call.in_time(conversations)
     ]
-    ids = iter(saving.message_ids(call, [named for each in whole for named in _named(each)]))
+    ids = iter(saving.message_ids(call, [named_message for each in whole for named_message in _named(each)]))
     for index, conversation in enumerate(call.in_time(whole)):
-        for number, said in enumerate(conversation.messages):
+        for number, item in enumerate(conversation.messages):
             id = next(ids)
             try:
-                made = _turns(call, conversation, said, id)
+                turns_of_message = _turns(call, conversation, item, id)
             except SteeltrapError as error:
                 errors[index, number] = error
                 continue
-            for turn in made:
+            for turn in turns_of_message:
                 skipped[index] += turn.id in turns
                 turns.setdefault(turn.id, (index, turn))
     all_turns = [turn for _, turn in turns.values()]
@@ -391,12 +391,12 @@ def import_conversations(
         block = all_turns[start : start + _TURNS_AT_ONCE]
         ids_of_block = {turn.id for turn in block}
         if planned is not None:
-            there = planned.union(call.space.get(list(ids_of_block), deleted=True))
+            existing = planned.union(call.space.get(list(ids_of_block), deleted=True))
             planned |= ids_of_block
         else:
-            there = set(keep_turns(call, [[turn] for turn in block], ids_of_block))
+            existing = set(keep_turns(call, [[turn] for turn in block], ids_of_block))
         for turn in block:
-            (skipped if turn.id in there else written)[turns[turn.id][0]] += 1
+            (skipped if turn.id in existing else written)[turns[turn.id][0]] += 1
     ended = [] if planned is not None else list(dict.fromkeys(each.id for each in conversations))
     episodes = _end(call, ended, surroundings)
     return ImportedConversations(written=written, skipped=skipped, episodes=episodes, errors=errors)
@@ -405,35 +405,35 @@ def import_conversations(
 def _named(conversation: Conversation) -> list[saving.Named]:
     return [
         saving.Named(
-            id=said.id or str(number),
+            id=item.id or str(number),
             conversation_id=conversation.id,
-            text=first_piece(said.message.content),
-            universal=said.universal,
+            text=first_piece(item.message.content),
+            universal=item.universal,
             copied_from=conversation.copied_from,
         )
-        for number, said in enumerate(conversation.messages)
+        for number, item in enumerate(conversation.messages)
     ]
 
 
-def _turns(call: Call, conversation: Conversation, said: Said, id: str) -> list[Memory]:
+def _turns(call: Call, conversation: Conversation, item: IncomingMessage, id: str) -> list[Memory]:
     """The turn of a message, or the turns of one that is too long for a memory."""
     return [
-        _turn(call, conversation, said, piece, piece_id(id, part))
-        for part, piece in enumerate(pieces(said.message.content, MAX_CONTENT_BYTES))
+        _turn(call, conversation, item, piece, piece_id(id, part))
+        for part, piece in enumerate(pieces(item.message.content, MAX_CONTENT_BYTES))
     ]
 
 
-def _turn(call: Call, conversation: Conversation, said: Said, content: str, id: str) -> Memory:
+def _turn(call: Call, conversation: Conversation, item: IncomingMessage, content: str, id: str) -> Memory:
     draft = Draft(
         content=content,
-        messages=(replace(said.message, content=content),),
+        messages=(replace(item.message, content=content),),
         source="conversation",
         conversation_id=conversation.id,
         context=conversation.context,
         scope=conversation.scope,
         tags=conversation.tags,
         metadata=conversation.metadata,
-        occurred_at=said.message.time,
+        occurred_at=item.message.time,
         associate=False,
     )
     return replace(saving.compose(call, draft), id=id)
@@ -441,17 +441,17 @@ def _turn(call: Call, conversation: Conversation, said: Said, content: str, id: 
 
 def _end(call: Call, ids: Sequence[str], surroundings: bool) -> int:
     """Make all episodes of these conversations, many in one commit; how many those were."""
-    made = 0
+    episodes = 0
     while over := [(id, turns) for id in call.in_time(ids) for turns in due(call, id, ended=True)]:
         for start in range(0, len(over), EPISODES_PER_CALL):
             block = over[start : start + EPISODES_PER_CALL]
             try:
                 _make(call, [turns for _, turns in block], surroundings)
-                made += len(block)
+                episodes += len(block)
             except AlreadyExists:  # another call closed one of them in between
-                made += sum(len(end_conversation(call, id)) for id in dict.fromkeys(id for id, _ in block))
+                episodes += sum(len(end_conversation(call, id)) for id in dict.fromkeys(id for id, _ in block))
         ids = list(dict.fromkeys(id for id, _ in over))  # a very long conversation has more
-    return made
+    return episodes
 
 
 def _make(call: Call, over: Sequence[list[Memory]], surroundings: bool) -> None:
@@ -553,12 +553,12 @@ def list_imports(call: Call, *, limit: int, offset: int = 0) -> ImportPage:
 def find_import(call: Call, id: str) -> Import:
     """The import of an id, or of the start of one. Raises NotFound, or InvalidInput for a start that several have."""
     start = start_of(id)
-    found = [run for run in call.space.imports() if start and run.id.startswith(start)]
-    if not found:
+    matches = [run for run in call.space.imports() if start and run.id.startswith(start)]
+    if not matches:
         raise NotFound(f"There is no import {id[:60]}. `steeltrap imports` lists them.")
-    if len(found) > 1:
-        raise InvalidInput(f"{len(found)} imports have ids that begin with {id}; give more of the id.")
-    return found[0]
+    if len(matches) > 1:
+        raise InvalidInput(f"{len(matches)} imports have ids that begin with {id}; give more of the id.")
+    return matches[0]
 
 
 def is_running(call: Call, run: Import) -> bool:
@@ -597,33 +597,33 @@ def undo_import(call: Call, id: str) -> ImportUndone:
         )
     ids = call.space.find(OfImport(run.id))
     removed = restored = 0
-    left: list[Memory] = []
+    changed_since: list[Memory] = []
     try:
         for start in range(0, len(ids), _BLOCK):
-            created, changed, kept = _sorted_out(call, run, ids[start : start + _BLOCK])
-            left += kept
+            created, changed, unchanged = _sorted_out(call, run, ids[start : start + _BLOCK])
+            changed_since += unchanged
             removed += len(call.space.purge(created)) if created else 0
             for memory, image in changed:
                 if _restore(call, memory, image):
                     restored += 1
                 else:
-                    left.append(memory)
+                    changed_since.append(memory)
     except Unavailable:
         if not (removed or restored):
             raise
-        return ImportUndone(run=run, removed=removed, restored=restored, left=left, more=True)
-    run = replace(run, undone_at=call.now(), busy_until=None, process=None, kept=len(left))
+        return ImportUndone(run=run, removed=removed, restored=restored, left=changed_since, more=True)
+    run = replace(run, undone_at=call.now(), busy_until=None, process=None, kept=len(changed_since))
     call.space.put_import(run)
-    return ImportUndone(run=run, removed=removed, restored=restored, left=left)
+    return ImportUndone(run=run, removed=removed, restored=restored, left=changed_since)
 
 
 def _continued(call: Call, name: str, formats: Sequence[str], id: str) -> Import:
-    known = canonical(id.lower())
-    if not known:
+    canonical_id = canonical(id.lower())
+    if not canonical_id:
         raise InvalidInput("`import_id` must be a UUID, the same one for each call of the import.")
-    run = next((run for run in call.space.imports() if run.id == known), None)
+    run = next((run for run in call.space.imports() if run.id == canonical_id), None)
     if run is None:
-        return begin(call, name, formats, id=known)
+        return begin(call, name, formats, id=canonical_id)
     if run.undone_at is not None:
         raise Conflict(f"Import {run.id} was taken back; use another `import_id` for another import.", id=run.id)
     return note(call, run)
@@ -635,19 +635,19 @@ def _sorted_out(
     """The ids of what the import created, what it changed with the image before, and what was changed since."""
     created: list[str] = []
     changed: list[tuple[Memory, Memory]] = []
-    kept: list[Memory] = []
+    unchanged: list[Memory] = []
     for start in call.in_time(range(0, len(ids), _READ_AT_ONCE)):
         for memory in call.space.get(ids[start : start + _READ_AT_ONCE], deleted=True).values():
             before = _before(call, run, memory)
             if memory.import_id != run.id or not _is_as_imported(memory):
-                kept.append(memory)
+                unchanged.append(memory)
             elif before is None:
                 created.append(memory.id)
             elif memory.deleted_at is not None:
-                kept.append(memory)
+                unchanged.append(memory)
             else:
                 changed.append((memory, before))
-    return created, changed, [memory for memory in kept if memory.deleted_at is None]
+    return created, changed, [memory for memory in unchanged if memory.deleted_at is None]
 
 
 def _is_as_imported(memory: Memory) -> bool:

@@ -19,9 +19,9 @@ def completions(space: Space, starts: Sequence[str], *, limit: int) -> list[list
 
 def superseded(space: Space, ids: Sequence[str]) -> list[Memory]:
     """The memories that these superseded, deleted and expired ones too."""
-    named = {*map(canonical, ids)} - {""}
-    read = space.get(space.find(SupersededBy([*named])), deleted=True) if named else {}
-    return [memory for memory in read.values() if canonical(memory.superseded_by or "") in named]
+    canonical_ids = {*map(canonical, ids)} - {""}
+    read = space.get(space.find(SupersededBy([*canonical_ids])), deleted=True) if canonical_ids else {}
+    return [memory for memory in read.values() if canonical(memory.superseded_by or "") in canonical_ids]
 
 
 def latest_writes(space: Space, limit: int) -> list[Memory]:
@@ -45,20 +45,20 @@ def associations(space: Space, ids: Sequence[str]) -> dict[str, list[Association
 
 def linked(space: Space, ids: Sequence[str]) -> tuple[dict[str, list[Association]], dict[str, Memory]]:
     """The associations of each id, and the memories that were read for them: of the ids and of all ends."""
-    known = {id: canonical(id) for id in ids}
-    asked = {*known.values()} - {""}
-    sources = space.find(LinkedTo([*asked])) if asked else []
-    read = space.get([*asked.union(sources)])
+    canonical_ids = {id: canonical(id) for id in ids}
+    wanted_ids = {*canonical_ids.values()} - {""}
+    sources = space.find(LinkedTo([*wanted_ids])) if wanted_ids else []
+    read = space.get([*wanted_ids.union(sources)])
     links: dict[str, list[tuple[str, Link]]] = defaultdict(list)
     for source, memory in read.items():
         for link in memory.links:
             target = canonical(link.target_id)
-            if source in asked:
+            if source in wanted_ids:
                 links[source].append((target, link))
-            if target in asked:
+            if target in wanted_ids:
                 links[target].append((source, link))
     read |= space.get(list({other for of_id in links.values() for other, _ in of_id} - read.keys()))
-    return {id: _merged(links[one], read) for id, one in known.items()}, read
+    return {id: _merged(links[one], read) for id, one in canonical_ids.items()}, read
 
 
 def _merged(links: Sequence[tuple[str, Link]], read: dict[str, Memory]) -> list[Association]:
@@ -68,7 +68,7 @@ def _merged(links: Sequence[tuple[str, Link]], read: dict[str, Memory]) -> list[
         if end is None or end.is_superseded() or end.source == "conversation":
             continue
         strength, manual = link.strength, link.manual
-        if (known := merged.get(other)) is not None:
-            strength, manual = max(known.strength, strength), known.manual or manual
+        if (earlier := merged.get(other)) is not None:
+            strength, manual = max(earlier.strength, strength), earlier.manual or manual
         merged[other] = Association(memory_id=other, strength=strength, manual=manual)
     return sorted(merged.values(), key=lambda a: (-a.strength, -to_micros(read[a.memory_id].created_at), a.memory_id))

@@ -34,12 +34,12 @@ _MOST_CHANGED: Final = 20
 
 def passages(call: Call, query: str, memories: Sequence[Memory]) -> list[str]:
     """The text of each memory, or its best chunk if it has several."""
-    spans = {memory.id: found for memory in memories if len(found := chunks(memory.content)) > 1}
+    spans = {memory.id: pieces for memory in memories if len(pieces := chunks(memory.content)) > 1}
     if not spans:
         return [memory.content for memory in memories]
-    asked, vectors = _vectors(call, query, list(spans))
+    query_vector, vectors = _vectors(call, query, list(spans))
     return [
-        _best(call, query, spans[memory.id], asked, vectors.get(memory.id, ()))
+        _best(call, query, spans[memory.id], query_vector, vectors.get(memory.id, ()))
         if memory.id in spans
         else memory.content
         for memory in memories
@@ -54,17 +54,19 @@ def _vectors(call: Call, query: str, ids: Sequence[str]) -> tuple[Embedding, dic
         return b"", {}
 
 
-def _best(call: Call, query: str, spans: Sequence[str], asked: Embedding, vectors: Sequence[Embedding]) -> str:
+def _best(call: Call, query: str, spans: Sequence[str], query_vector: Embedding, vectors: Sequence[Embedding]) -> str:
     words = frozenset(query_tokens(query))
-    said = [words & frozenset(tokens(span)) for span in spans]
+    words_of_spans = [words & frozenset(tokens(span)) for span in spans]
     # A word that every chunk has tells them apart no better than one that none has.
-    worth = {word: 1 / sum(word in of_span for of_span in said) for of_span in said for word in of_span}
+    worth = {
+        word: 1 / sum(word in of_span for of_span in words_of_spans) for of_span in words_of_spans for word in of_span
+    }
     whole = sum(worth.values()) or 1.0
     weight = call.rules.ranking.vector
-    scores = [(1 - weight) * sum(worth[word] for word in sorted(of_span)) / whole for of_span in said]
+    scores = [(1 - weight) * sum(worth[word] for word in sorted(of_span)) / whole for of_span in words_of_spans]
     if len(vectors) == len(spans):
         for place, vector in enumerate(vectors):
-            scores[place] += weight * calibrated(nearest(asked, [vector]), call.embedder.unrelated)
+            scores[place] += weight * calibrated(nearest(query_vector, [vector]), call.embedder.unrelated)
     return passage(spans, scores.index(max(scores)))
 
 
@@ -78,9 +80,9 @@ def by_earlier_text(call: Call, query: str, filter: Filter, limit: int) -> list[
     latest = latest_writes(call.space, _LATEST) if about else []
     changed = [memory for memory in latest if memory.version > 1 and admits(filter, memory, call.now())]
     score = 1 - call.rules.ranking.vector
-    found = []
+    hits = []
     for memory in call.in_time(changed[:_MOST_CHANGED]):
         earlier = call.space.revisions(memory.id, after=memory.version - 2, limit=1)
         if earlier and about.issubset(tokens(earlier[0].memory.content)):
-            found.append(Hit(memory=memory, score=round(score, 4)))
-    return sorted(found, key=lambda hit: (-to_micros(hit.memory.created_at), hit.memory.id))[:limit]
+            hits.append(Hit(memory=memory, score=round(score, 4)))
+    return sorted(hits, key=lambda hit: (-to_micros(hit.memory.created_at), hit.memory.id))[:limit]

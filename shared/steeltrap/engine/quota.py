@@ -64,8 +64,8 @@ class Quota:
             _log.warning("a call was not counted: %s", error.message)
             return
         if count > most:
-            left = 60 - second
-            raise Throttled(f"The limit is {most:,} calls per minute: try again in {left} s.", retry_after=left)
+            wait = 60 - second
+            raise Throttled(f"The limit is {most:,} calls per minute: try again in {wait} s.", retry_after=wait)
 
     def admit(self, space: Space, growth: Growth) -> None:
         """Raises Throttled for what would exceed the memories or bytes; what adds to neither is always admitted.

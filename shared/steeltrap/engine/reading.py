@@ -31,8 +31,8 @@ def find(call: Call, id: str, *, deleted: bool = False) -> Memory:
 
     Raises NotFound, which reads the same whoever owns the id.
     """
-    known = check_id(id)
-    memory = call.space.get([known], deleted=deleted).get(known) if known else None
+    canonical_id = check_id(id)
+    memory = call.space.get([canonical_id], deleted=deleted).get(canonical_id) if canonical_id else None
     if memory is None:
         raise memory_not_found(id)
     return memory
@@ -40,11 +40,11 @@ def find(call: Call, id: str, *, deleted: bool = False) -> Memory:
 
 def find_all(call: Call, ids: Sequence[str]) -> list[Memory]:
     """The memories of the ids, in their order, repeats once. Raises NotFound naming those that are unknown."""
-    known = {id: check_id(id) for id in ids}
-    found = call.space.get([k for k in known.values() if k])
-    if missing := [id for id, k in known.items() if k not in found]:
+    canonical_ids = {id: check_id(id) for id in ids}
+    memories = call.space.get([k for k in canonical_ids.values() if k])
+    if missing := [id for id, k in canonical_ids.items() if k not in memories]:
         raise NotFound(f"No memory with id {', '.join(missing)}; search or list to find the right id.", ids=missing)
-    return list({k: found[k] for k in known.values()}.values())
+    return list({k: memories[k] for k in canonical_ids.values()}.values())
 
 
 def find_known(call: Call, ids: Sequence[str]) -> dict[str, Memory]:
@@ -87,21 +87,21 @@ def short_ids(call: Call, ids: Sequence[str]) -> list[str]:
     return [id if len(others) == _ALIKE else shortest_start(id, others) for id, others in zip(ids, alike, strict=True)]
 
 
-def whole_ids(call: Call, given: Collection[str]) -> dict[str, str | InvalidInput]:
+def whole_ids(call: Call, texts: Collection[str]) -> dict[str, str | InvalidInput]:
     """The memory's id for each given one that is only its start, as answers show it; all are looked up together.
 
     What several ids start with has the error that says so. Whole ids and unknown starts are left out.
     """
-    starts = {text: start for text in given if not check_id(text) and (start := start_of(bare_id(text)))}
+    starts = {text: start for text in texts if not check_id(text) and (start := start_of(bare_id(text)))}
     if not starts:
         return {}
     distinct = list(dict.fromkeys(starts.values()))
-    found = dict(zip(distinct, lookups.completions(call.space, distinct, limit=_ALIKE), strict=True))
-    several = sorted({id for ids in found.values() if len(ids) > 1 for id in ids})
+    completions = dict(zip(distinct, lookups.completions(call.space, distinct, limit=_ALIKE), strict=True))
+    several = sorted({id for ids in completions.values() if len(ids) > 1 for id in ids})
     memories = call.space.get(several, deleted=True) if several else {}
     whole: dict[str, str | InvalidInput] = {}
     for text, start in starts.items():
-        ids = found[start]
+        ids = completions[start]
         if len(ids) > 1:
             ids = [id for id in ids if id in memories and memories[id].source != "conversation"] or ids
         if len(ids) == 1:
@@ -144,23 +144,25 @@ def list_memories(
 def list_changed(call: Call, *, limit: int) -> list[Memory]:
     """The memories that a list shows among the last `limit` writes, the latest first."""
     now = call.now()
-    written = lookups.latest_writes(call.space, limit)
-    return [memory for memory in written if memory.is_visible(now) and not memory.is_superseded()]
+    memories = lookups.latest_writes(call.space, limit)
+    return [memory for memory in memories if memory.is_visible(now) and not memory.is_superseded()]
 
 
 def list_deleted(call: Call, *, limit: int, offset: int = 0) -> Page:
     """A page of what undo can restore, the latest deletion first, then by id; and the exact total."""
     now = call.now()
-    gone = call.space.find(Gone(now + _MOMENT))
-    kept: list[tuple[datetime, str]] = []
-    for start in call.in_time(range(0, len(gone), _BLOCK)):
-        there = call.space.get(gone[start : start + _BLOCK], deleted=True).values()
-        kept += [(memory.deleted_at, memory.id) for memory in there if memory.deleted_at and _can_return(call, memory)]
+    deleted_ids = call.space.find(Gone(now + _MOMENT))
+    restorable: list[tuple[datetime, str]] = []
+    for start in call.in_time(range(0, len(deleted_ids), _BLOCK)):
+        memories = call.space.get(deleted_ids[start : start + _BLOCK], deleted=True).values()
+        restorable += [
+            (memory.deleted_at, memory.id) for memory in memories if memory.deleted_at and _can_return(call, memory)
+        ]
     # Two stable sorts: by id, then by time downwards.
-    order = sorted(sorted(kept, key=lambda each: each[1]), key=lambda each: each[0], reverse=True)
+    order = sorted(sorted(restorable, key=lambda each: each[1]), key=lambda each: each[0], reverse=True)
     ids = [id for _, id in order[offset : offset + limit]]
-    shown = call.space.get(ids, deleted=True)
-    return Page(memories=tuple(shown[id] for id in ids if id in shown), total=len(order))
+    page = call.space.get(ids, deleted=True)
+    return Page(memories=tuple(page[id] for id in ids if id in page), total=len(order))
 
 
 def _can_return(call: Call, memory: Memory) -> bool:

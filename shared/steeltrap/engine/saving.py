@@ -67,12 +67,12 @@ def save(call: Call, draft: Draft, guard: Guard | None = None) -> Saved:
     [embeddings] = embed_memories(call, [memory])
     [around] = look_around(call, [memory], [embeddings])
     memory = with_surroundings(call, memory, draft, around)
-    [written] = _create(call, Create(entry=entry(memory, embeddings), guard=guard))
+    [stored] = _create(call, Create(entry=entry(memory, embeddings), guard=guard))
     others = _in_view(call, novelty.others(around, memory.supersedes))
     nearest = others[0] if others else None
     return Saved(
-        memory=written,
-        existed=written is not memory,
+        memory=stored,
+        existed=stored is not memory,
         nearest_id=nearest.id if nearest else None,
         similarity=round(nearest.cosine, 4) if nearest else None,
         probably_supersedes=nearest.id if nearest and novelty.probably_superseded(nearest, call.embedder) else None,
@@ -118,7 +118,7 @@ def embed_chunks(call: Call, texts: Sequence[str]) -> list[tuple[Embedding, ...]
     return [tuple(next(flat) for _ in of_text) for of_text in spans]
 
 
-def anew(call: Call, memories: Sequence[Memory]) -> list[Entry]:
+def reembedded_entries(call: Call, memories: Sequence[Memory]) -> list[Entry]:
     """Recompute the search data of stored memories with the current embedder and tokenizer."""
     return [entry(memory, vectors) for memory, vectors in zip(memories, embed_memories(call, memories), strict=True)]
 
@@ -140,12 +140,12 @@ def look_around(
     }
     try:
         with call.measure.stage("look_around"):
-            found = call.space.look_around(list(probes.values()), floor=novelty.LINK_FLOOR, top_k=MAX_LINKS)
+            neighbours = call.space.look_around(list(probes.values()), floor=novelty.LINK_FLOOR, top_k=MAX_LINKS)
     except INDEX_FAILURES as error:
         _log.warning("saved without a look around: %s", error.message)
         call.outcome = Outcome(kind=OutcomeKind.DEGRADED, message=f"{error.cause}: {PENDING}")
         return [None] * len(memories)
-    around = dict(zip(probes, found, strict=True))
+    around = dict(zip(probes, neighbours, strict=True))
     nothing = Surroundings(nearest=None)
     return [around.get(memory.id, None if memory.source == "conversation" else nothing) for memory in memories]
 
@@ -177,8 +177,8 @@ def creations(call: Call, composed: Sequence[tuple[Draft, Memory]], *, surroundi
         memories = [
             with_surroundings(call, memory, draft, near) for (draft, memory), near in zip(composed, around, strict=True)
         ]
-    made = call.in_time(zip(memories, vectors, strict=True))
-    return [Create(entry=entry(memory, embeddings)) for memory, embeddings in made]
+    embedded = call.in_time(zip(memories, vectors, strict=True))
+    return [Create(entry=entry(memory, embeddings)) for memory, embeddings in embedded]
 
 
 def create_all(call: Call, changes: Sequence[Create], marks: Sequence[Replace] = ()) -> list[Memory]:
@@ -246,37 +246,41 @@ def message_ids(call: Call, messages: Sequence[Named]) -> list[str]:
         _derived_id(call, "message", each.id.lower()) if each.universal or is_universal(each.id) else None
         for each in messages
     ]
-    asked = dict.fromkeys(id for known, id in zip(scoped, universal, strict=True) if id for id in (*known, id))
-    stored = _stored(call, list(asked))
-    met: dict[str, Named] = {}
+    wanted_ids = dict.fromkeys(
+        id for ids_in_scope, id in zip(scoped, universal, strict=True) if id for id in (*ids_in_scope, id)
+    )
+    stored = _stored(call, list(wanted_ids))
+    first_messages: dict[str, Named] = {}
     ids: list[str] = []
-    for each, known, own in zip(call.in_time(messages), scoped, universal, strict=True):
+    for each, ids_in_scope, own in zip(call.in_time(messages), scoped, universal, strict=True):
         if own is None:
-            ids.append(known[0])
-        elif (id := next((id for id in known if id in stored), None)) is not None:
+            ids.append(ids_in_scope[0])
+        elif (id := next((id for id in ids_in_scope if id in stored), None)) is not None:
             ids.append(id)
         else:
-            ids.append(own if _is_same(call, each, stored.get(own), met.setdefault(own, each)) else known[0])
+            ids.append(
+                own if _is_same(call, each, stored.get(own), first_messages.setdefault(own, each)) else ids_in_scope[0]
+            )
     return ids
 
 
-def _is_same(call: Call, message: Named, stored: Memory | None, met: Named) -> bool:
+def _is_same(call: Call, message: Named, stored: Memory | None, first: Named) -> bool:
     if stored is None:
-        return message.conversation_id == met.conversation_id or message.text == met.text
+        return message.conversation_id == first.conversation_id or message.text == first.text
     return message.conversation_id == stored.conversation_id or message.text == first_image(call, stored).content
 
 
 def _stored(call: Call, ids: Sequence[str]) -> dict[str, Memory]:
-    found: dict[str, Memory] = {}
+    memories: dict[str, Memory] = {}
     for start in call.in_time(range(0, len(ids), _READ_AT_ONCE)):
-        found |= call.space.get(ids[start : start + _READ_AT_ONCE], deleted=True)
-    return found
+        memories |= call.space.get(ids[start : start + _READ_AT_ONCE], deleted=True)
+    return memories
 
 
-def rewritten_id(call: Call, episode: Memory, told: str) -> str:
+def rewritten_id(call: Call, episode: Memory, content: str) -> str:
     """The id of an episode that lost messages: always the same one for what it still tells."""
     where = (episode.conversation_id or "", episode.agent_id or "", episode.scope)
-    return _derived_id(call, "episode", *where, told)
+    return _derived_id(call, "episode", *where, content)
 
 
 def text_id(call: Call, memory: Memory) -> str:
@@ -327,8 +331,8 @@ def save_once(call: Call, draft: Draft) -> tuple[Saved, bool]:
         try:
             return save(call, draft, Guard(same_text=True)), False
         except Duplicate as duplicate:
-            there = duplicate_of(call, duplicate)
-        return Saved(memory=there, existed=True, nearest_id=there.id, similarity=1.0), True
+            original = duplicate_of(call, duplicate)
+        return Saved(memory=original, existed=True, nearest_id=original.id, similarity=1.0), True
 
     return call.change(lambda: None, write)
 
@@ -474,12 +478,12 @@ def _all_superseding(call: Call, changes: dict[int, Create]) -> tuple[dict[str, 
 
 
 def _one_by_one(call: Call, changes: dict[int, Create], errors: dict[int, SteeltrapError], on_error: OnError) -> Batch:
-    written: list[Memory] = []
+    memories: list[Memory] = []
     for index, change in changes.items():
         try:
-            written += _create(call, change)
+            memories += _create(call, change)
         except SteeltrapError as error:
             if on_error == "stop":
-                return Batch(memories=written, errors={index: error})
+                return Batch(memories=memories, errors={index: error})
             errors[index] = error
-    return Batch(memories=written, errors=dict(sorted(errors.items())))
+    return Batch(memories=memories, errors=dict(sorted(errors.items())))

@@ -90,8 +90,8 @@ def suggest_scope(call: Call, content: str, current_scope: str | None = None) ->
     guesses, compared = _stored(call, embeddings, current_scope)
     is_unsure = not guesses or guesses[0].confidence < ENOUGH
     if is_unsure or len(guesses) < FEW:
-        taken = {guess.scope for guess in guesses}
-        described = [guess for guess in _described(call, embeddings) if guess.scope not in taken]
+        guessed = {guess.scope for guess in guesses}
+        described = [guess for guess in _described(call, embeddings) if guess.scope not in guessed]
         # What is known of the user goes before what is common, unless it is unsure.
         guesses = sorted(guesses + described, key=_by_confidence) if is_unsure else guesses + described
     best, basis = _best(guesses, current_scope)
@@ -109,8 +109,8 @@ def _best(guesses: Sequence[ScopeGuess], current_scope: str | None) -> tuple[Sco
         return guesses[0], "stored_memories" if guesses[0].memories else "described_scopes"
     scope = current_scope or DEFAULT_SCOPE
     unknown = ScopeGuess(scope=scope, confidence=0.0, similarity=0.0)
-    found = next((guess for guess in guesses if guess.scope == scope), unknown)
-    return found, "current_scope" if current_scope else "default"
+    own = next((guess for guess in guesses if guess.scope == scope), unknown)
+    return own, "current_scope" if current_scope else "default"
 
 
 def _stored(call: Call, embeddings: tuple[Embedding, ...], current_scope: str | None) -> tuple[list[ScopeGuess], int]:
@@ -207,24 +207,24 @@ def create_session(call: Call, id: str | None = None) -> tuple[SessionUse, bool]
     Raises InvalidInput for an id that is no part of a scope.
     """
     now = call.now()
-    known = {session.id: session for session in list_sessions(call)}
+    sessions = {session.id: session for session in list_sessions(call)}
 
     def add(name: str) -> bool:
         return call.space.add_session(Session(id=name, created_at=now))
 
     if id is None:
-        id, fresh = next(name for name in _names(now) if name not in known and add(name)), True
+        id, fresh = next(name for name in _names(now) if name not in sessions and add(name)), True
     else:
         check_name(call, "session_id", id)
         id = check_session_id(id)
         fresh = add(id)
-    session = known.get(id) or SessionUse(id=id, created_at=now, last_activity=now)
+    session = sessions.get(id) or SessionUse(id=id, created_at=now, last_activity=now)
     return (replace(session, created_at=now, last_activity=now) if fresh else session), fresh
 
 
 def list_sessions(call: Call) -> list[SessionUse]:
     """Every session, the last active first, then by id."""
-    found = {
+    uses = {
         s.id: SessionUse(id=s.id, created_at=s.created_at, last_activity=s.created_at) for s in call.space.sessions()
     }
     for scope, use in call.space.scopes().items():
@@ -232,14 +232,14 @@ def list_sessions(call: Call) -> list[SessionUse]:
         if root != SCOPE or not below:
             continue
         id, _, deeper = below.partition("/")
-        known = found.get(id) or SessionUse(id=id, created_at=None, last_activity=use.last_written_at)
-        found[id] = replace(
-            known,
-            last_activity=max(known.last_activity, use.last_written_at),
-            memories=known.memories + (0 if deeper else use.memories),
-            total=known.total + use.memories,
+        session_use = uses.get(id) or SessionUse(id=id, created_at=None, last_activity=use.last_written_at)
+        uses[id] = replace(
+            session_use,
+            last_activity=max(session_use.last_activity, use.last_written_at),
+            memories=session_use.memories + (0 if deeper else use.memories),
+            total=session_use.total + use.memories,
         )
-    return sorted(found.values(), key=lambda session: (-session.last_activity.timestamp(), session.id))
+    return sorted(uses.values(), key=lambda session: (-session.last_activity.timestamp(), session.id))
 
 
 def cleanup_sessions(call: Call, max_age: timedelta, id: str | None = None) -> CleanedUp:
@@ -256,15 +256,15 @@ def cleanup_sessions(call: Call, max_age: timedelta, id: str | None = None) -> C
     spared = 0
     for session in idle:
         try:
-            done = _end(call, session, cutoff)
+            deletion = _end(call, session, cutoff)
         except Unavailable:
             if not ended:
                 raise
             return CleanedUp(sessions=ended, deleted=deleted, spared=spared, more=True)
         ended.append(session)
-        deleted += done.deleted
-        spared += done.spared
-        if done.more:
+        deleted += deletion.deleted
+        spared += deletion.spared
+        if deletion.more:
             return CleanedUp(sessions=ended, deleted=deleted, spared=spared, more=True)
     return CleanedUp(sessions=ended, deleted=deleted, spared=spared)
 
@@ -283,13 +283,13 @@ def check_session_id(id: str) -> str:
 def _end(call: Call, session: SessionUse, cutoff: datetime) -> CleanedUp:
     # What is saved while this runs is younger than the cutoff, and stays.
     old = Filter(scope=session.scope, include_child_scopes=True, created_before=cutoff + _TICK)
-    done = delete_matching(call, old)
-    if done.more:
-        return CleanedUp(sessions=[session], deleted=done.ids, more=True)
-    left = call.space.page(Filter(scope=session.scope, include_child_scopes=True), limit=1).total
-    if not left:
+    deletion = delete_matching(call, old)
+    if deletion.more:
+        return CleanedUp(sessions=[session], deleted=deletion.ids, more=True)
+    remaining = call.space.page(Filter(scope=session.scope, include_child_scopes=True), limit=1).total
+    if not remaining:
         call.space.remove_session(session.id)
-    return CleanedUp(sessions=[session], deleted=done.ids, spared=left)
+    return CleanedUp(sessions=[session], deleted=deletion.ids, spared=remaining)
 
 
 def _names(now: datetime) -> Iterator[str]:

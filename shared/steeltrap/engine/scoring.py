@@ -98,8 +98,8 @@ def review(call: Call, id: str, grade: Grade) -> Decay:
     """
     while True:
         memory = find(call, id)
-        known = call.space.usage([memory.id]).get(memory.id, Usage())
+        usage = call.space.usage([memory.id]).get(memory.id, Usage())
         now = call.now()
-        card = graded(memory, known, now, grade)
-        if call.space.keep_review(memory.id, previous=known.card, card=card):
+        card = graded(memory, usage, now, grade)
+        if call.space.keep_review(memory.id, previous=usage.card, card=card):
             return decay(memory, Usage(card=card), now)

@@ -102,7 +102,7 @@ class _Plan:
     ranking rules want them, and the weight that the mode, the caller or a setting fixes, None for the rules' own."""
 
     query: Query
-    named: Asked | None
+    named_days: Asked | None
     speakers: frozenset[str]
     weight: float | None
 
@@ -111,7 +111,7 @@ class _Plan:
         """Whether there is nothing to compare: every memory would score 0, and an answer of them would be by chance."""
         query = self.query
         has_words = bool(query.tokens) or (query.embedding is not None and has_direction([query.embedding]))
-        return self.named is None and not has_words
+        return self.named_days is None and not has_words
 
 
 @frozen
@@ -167,9 +167,9 @@ def _are_crowded_out(scored: "Scored", newest: Mapping[int, str]) -> bool:
 def _give_scores_to_successors(call: Call, scored: "Scored", newest: Mapping[int, str], of: "Scored") -> None:
     """Give candidates the scores that `of` has for what they superseded, where those are higher."""
     places = {old: scored.candidates.place(id) for old, id in newest.items()}
-    known = {old: place for old, place in places.items() if place is not None}
-    if known:
-        scored.inherit(known, call.rules.ranking.superseded, of)
+    newer_places = {old: place for old, place in places.items() if place is not None}
+    if newer_places:
+        scored.inherit(newer_places, call.rules.ranking.superseded, of)
 
 
 def _lift_past(call: Call, scored: "Scored") -> None:
@@ -205,24 +205,24 @@ def _answer(call: Call, request: Search, plan: _Plan, ranking: _Ranking, rerank:
             ranked = sorted(rerank(ranked), key=lambda f: (-f.score, -f.created, f.id))
         chosen = _cut(call, request, ranked)
         less_sure = _less_sure(request, scored, passed, relevant) if request.precision == "likely" else []
-    found = _hydrate(call, request.filter, chosen)
+    all_hits = _hydrate(call, request.filter, chosen)
     if request.mentions:
-        found = _mentioned(found, request, {scored.candidates.ids[place] for place in relevant})
+        all_hits = _mentioned(all_hits, request, {scored.candidates.ids[place] for place in relevant})
     if request.said_once:
-        found = said_once(found, request.limit)
+        all_hits = said_once(all_hits, request.limit)
     if less_sure:
-        found += [replace(hit, less_sure=True) for hit in _hydrate(call, request.filter, less_sure)]
+        all_hits += [replace(hit, less_sure=True) for hit in _hydrate(call, request.filter, less_sure)]
     if request.precision == "likely":
-        found = without_repeats(found)
-    hits = found if request.max_tokens is None else fit(found, request.query, request.max_tokens, request.sized)
+        all_hits = without_repeats(all_hits)
+    hits = all_hits if request.max_tokens is None else fit(all_hits, request.query, request.max_tokens, request.sized)
     if request.count_access:
         call.space.note_access([hit.memory.id for hit in hits if not hit.less_sure], call.now())
     call.measure.hits = len(hits)
-    if len(passed) and not found:
+    if len(passed) and not all_hits:
         nearest = _hydrate(call, request.filter, list(islice(scored.best_first(passed), 1)))
-        outcome = nothing_relevant(() if plan.named is None else plan.named.spans, matches.admitted, nearest)
+        outcome = nothing_relevant(() if plan.named_days is None else plan.named_days.spans, matches.admitted, nearest)
         return Found(hits=[], outcome=outcome, matches=0)
-    outcome = told(request, matches, hits, len(found), call.zone)
+    outcome = outcome_of(request, matches, hits, len(all_hits), call.zone)
     if plan.is_wordless and outcome.kind in (OutcomeKind.NOTHING_MATCHED, OutcomeKind.BELOW_FLOOR):
         outcome = WORDLESS
     return Found(hits=hits, outcome=outcome, matches=len(relevant))
@@ -242,19 +242,19 @@ def _corrected(call: Call, query: Query, text: str, matches: Matches) -> dict[st
         counted = call.space.search(replace(query, tokens=tuple(near), embedding=None, per_leg=1, during=()))
         better = best_correction(word, near, counted.candidates.frequencies)
         if better is not None:
-            written = [each for each in _WORD.findall(text) if runs(each) == [word]]
-            corrected |= {each: better.capitalize() if each[0].isupper() else better for each in written}
+            spellings = [each for each in _WORD.findall(text) if runs(each) == [word]]
+            corrected |= {each: better.capitalize() if each[0].isupper() else better for each in spellings}
     return corrected
 
 
 def _search_corrected(call: Call, request: Search, rerank: Ranker | None, corrected: dict[str, str]) -> Found:
     """The search with these words in place of others, whose outcome says so."""
     query = _WORD.sub(lambda word: corrected.get(word[0], word[0]), request.query)
-    found = search(call, replace(request, query=query), rerank)
+    result = search(call, replace(request, query=query), rerank)
     changes = ", ".join(f'"{better}" instead of "{word}"' for word, better in corrected.items())
     sentence = f"Searched for {changes}."
-    outcome = replace(found.outcome, message=f"{sentence} {found.outcome.message}", corrected=sentence)
-    return replace(found, outcome=outcome)
+    outcome = replace(result.outcome, message=f"{sentence} {result.outcome.message}", corrected=sentence)
+    return replace(result, outcome=outcome)
 
 
 _MOST_DAYS: Final = 31
@@ -270,7 +270,7 @@ def _days(call: Call, query: str) -> Asked | None:
 
 def _scored_on_days(call: Call, request: Search, plan: _Plan, candidates: Candidates) -> "tuple[OnDays | None, Scored]":
     """How the candidates stand to the days that a query names, if it names any, and the scores of all."""
-    if plan.named is None:
+    if plan.named_days is None:
         return None, _scored(call, request, plan, candidates, None)
     from ..ranking.on_days import on_days
 
@@ -285,9 +285,9 @@ def _plan(call: Call, request: Search) -> _Plan:
         raise InvalidInput(
             f"`query` has {len(request.query):,} characters; at most {MAX_QUERY_CHARACTERS:,} are allowed."
         )
-    named = _days(call, request.query)
+    named_days = _days(call, request.query)
     # The words of a date say when, not what.
-    meant = request.query if named is None or not query_tokens(named.rest) else named.rest
+    meant = request.query if named_days is None or not query_tokens(named_days.rest) else named_days.rest
     weight = _weight(call, request)
     is_ranked_by_rules = weight is None
     speakers: frozenset[str] = frozenset()
@@ -298,15 +298,15 @@ def _plan(call: Call, request: Search) -> _Plan:
         meant = without_names(without_frame(meant), speakers)
     worded = without_frame(request.query) if is_ranked_by_rules else request.query
     query = Query(
-        tokens=_tokens(worded, named) if request.mode != "semantic" else (),
+        tokens=_tokens(worded, named_days) if request.mode != "semantic" else (),
         embedding=_embedding(call, request, meant, is_ranked_by_rules),
         filter=request.filter,
         per_leg=_per_leg(request),
         by_term=is_ranked_by_rules,
         with_superseded=is_ranked_by_rules and _answers_for_superseded(call, request),
-        during=() if named is None else tuple(around(named.spans, call.zone)),
+        during=() if named_days is None else tuple(around(named_days.spans, call.zone)),
     )
-    return _Plan(query=query, named=named, speakers=speakers, weight=weight)
+    return _Plan(query=query, named_days=named_days, speakers=speakers, weight=weight)
 
 
 def _embedding(call: Call, request: Search, meant: str, is_ranked_by_rules: bool) -> Embedding | None:
@@ -317,9 +317,12 @@ def _embedding(call: Call, request: Search, meant: str, is_ranked_by_rules: bool
     return call.embed([meant], "query")[0]
 
 
-def _tokens(query: str, named: Asked | None) -> tuple[str, ...]:
+def _tokens(query: str, named_days: Asked | None) -> tuple[str, ...]:
     """The tokens of the words leg: the query's words, and the days that it names where they are few."""
-    return (*query_tokens(query), *(day.isoformat() for day in (() if named is None else named.days(_MOST_DAYS))))
+    return (
+        *query_tokens(query),
+        *(day.isoformat() for day in (() if named_days is None else named_days.days(_MOST_DAYS))),
+    )
 
 
 def _answers_for_superseded(call: Call, request: Search) -> bool:
@@ -385,11 +388,11 @@ def _lift_literal(call: Call, scored: "Scored", passed: "Column", query: str) ->
         return
     from ..ranking.word_order import literals, share_each
 
-    wanted = literals(query)
-    places = scored.wordiest(passed, _ALL_WORDS) if wanted.whole else []
+    literal = literals(query)
+    places = scored.wordiest(passed, _ALL_WORDS) if literal.whole else []
     if not places:
         return
-    shares = share_each(wanted, _texts(call, scored, places, attrgetter("content")))
+    shares = share_each(literal, _texts(call, scored, places, attrgetter("content")))
     if any(shares):
         scored.add("literal", places, [weight * share for share in shares])
 
@@ -470,7 +473,7 @@ def _relevant(
     """
     if request.precision == "all" or not len(passed):
         return passed
-    kept = 1.0 if request.precision == "best" else choosing.NEAR_THE_BEST
+    share = 1.0 if request.precision == "best" else choosing.NEAR_THE_BEST
     floor = choosing.floor(request.query, scored.candidates.frequencies)
     is_related = degraded or scored.legs[passed].max() >= floor
     then = passed[:0] if days is None else passed[days.exact[passed]]
@@ -479,7 +482,7 @@ def _relevant(
         return related
     if days is not None and len(then):
         best = scored.score[then].max()
-        is_best = bool(best >= kept * scored.score[passed].max())
+        is_best = bool(best >= share * scored.score[passed].max())
         is_told_elsewhere = not is_best and scored.semantic[passed].max() >= choosing.CLEARLY
         says_nothing_else = not days.says_more[then].any() and scored.semantic[then].max() < choosing.TOLD
         is_best = is_best or (days.is_short and not says_nothing_else)
@@ -494,7 +497,7 @@ def _relevant(
         as_sure: Column = passed[confidence >= choosing.AS_SURE * confidence.max()]
         return as_sure
     score = scored.score[passed]
-    near_the_best: Column = passed[score >= kept * score.max()]
+    near_the_best: Column = passed[score >= share * score.max()]
     return near_the_best
 
 
@@ -511,12 +514,12 @@ def _less_sure(request: Search, scored: "Scored", passed: "Column", sure: "Colum
     return list(islice(scored.best_first(others), request.most_less_sure))
 
 
-def _mentioned(found: list[Hit], request: Search, relevant: Collection[str]) -> list[Hit]:
+def _mentioned(hits: list[Hit], request: Search, relevant: Collection[str]) -> list[Hit]:
     """The relevant results, and those that have every word of what the query is about."""
     about = choosing.subject(request.query)
     return [
         hit
-        for hit in found
+        for hit in hits
         if hit.memory.id in relevant or (about and about.issubset(tokens(searchable_text(hit.memory))))
     ]
 
@@ -527,8 +530,8 @@ def _hydrate(call: Call, filter: Filter, ranked: "Sequence[Fused]") -> list[Hit]
         memories = call.space.get([f.id for f in ranked])
     # An index that lags may not know yet what was superseded.
     now = call.now()
-    seen = {id for id, memory in memories.items() if sees(filter, memory, now)}
-    return [_hit(f, memories[f.id]) for f in ranked if f.id in seen]
+    visible_ids = {id for id, memory in memories.items() if sees(filter, memory, now)}
+    return [_hit(f, memories[f.id]) for f in ranked if f.id in visible_ids]
 
 
 def _hit(fused: "Fused", memory: Memory) -> Hit:
@@ -556,27 +559,27 @@ def nothing_relevant(days: Sequence[Days], memories: int, nearest: Sequence[Hit]
     No score can tell that nothing is known: it says how many memories were compared, and which was nearest.
     """
     among = "the one memory here" if memories == 1 else f"{memories:,} memories"
-    named = ""
+    naming = ""
     if days:
         first, last = days[-1]
-        named = f" and {first}" if first == last else f" and {first} to {last}"
+        naming = f" and {first}" if first == last else f" and {first} to {last}"
     return Outcome(
         kind=OutcomeKind.NOTHING_RELEVANT,
-        message=f"Nothing close to this{named} among {among}.",
+        message=f"Nothing close to this{naming} among {among}.",
         nearest=nearest[0] if nearest else None,
     )
 
 
-def told(request: Search, matches: Matches, hits: Sequence[Hit], found: int, zone: tzinfo | None) -> Outcome:
+def outcome_of(request: Search, matches: Matches, hits: Sequence[Hit], count: int, zone: tzinfo | None) -> Outcome:
     """The outcome of a search that found so many memories, of which the hits are shown, to somebody in a zone."""
-    more = found - len(hits)
+    more = count - len(hits)
     if matches.degraded:
         incomplete = f"The answer may be incomplete: {matches.degraded}"
         return Outcome(kind=OutcomeKind.DEGRADED, message=incomplete, more=more)
     parts = sum(hit.left_out > 0 for hit in hits)
     if more or parts:
-        shown = f"{len(hits)} of {found} are shown" + (f", {parts} of them in part" if parts else "")
-        cut = f"{shown}: the answer is cut at about {request.max_tokens:,} tokens."
+        sentence = f"{len(hits)} of {count} are shown" + (f", {parts} of them in part" if parts else "")
+        cut = f"{sentence}: the answer is cut at about {request.max_tokens:,} tokens."
         return Outcome(kind=OutcomeKind.FOUND, message=cut, more=more)
     if hits and all(hit.less_sure for hit in hits):
         return Outcome(kind=OutcomeKind.LESS_SURE, message=f"None is sure to be about it; {len(hits)} may be.")

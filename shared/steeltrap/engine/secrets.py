@@ -21,7 +21,7 @@ _SHORTEST: Final = 4
 four."""
 
 
-def redacted(call: Call, given: Given) -> Given:
+def redacted(call: Call, value: Given) -> Given:
     """A caller's input without its secrets, as the call's `secrets` says: each is a placeholder, or the call is
     refused, or all stays as it is.
 
@@ -29,22 +29,22 @@ def redacted(call: Call, given: Given) -> Given:
     placeholder, things of different names would be one.
     """
     if call.secrets == "off":
-        return given
+        return value
     for name in _NAMES:
-        check_name(call, name, getattr(given, name, None))
+        check_name(call, name, getattr(value, name, None))
     new: dict[str, Any] = {}
     for name in _TEXTS:
-        if text := getattr(given, name, None):
+        if text := getattr(value, name, None):
             new[name] = redacted_text(call, name, text)
-    if given.tags:
-        new["tags"] = tuple(redacted_text(call, "tags", tag) for tag in given.tags)
-    if given.metadata:
-        new["metadata"] = _redacted_json(call, given.metadata)
-    if messages := getattr(given, "messages", ()):
+    if value.tags:
+        new["tags"] = tuple(redacted_text(call, "tags", tag) for tag in value.tags)
+    if value.metadata:
+        new["metadata"] = _redacted_json(call, value.metadata)
+    if messages := getattr(value, "messages", ()):
         new["messages"] = tuple(redacted_message(call, message) for message in messages)
-    if importance := getattr(given, "importance", None):
+    if importance := getattr(value, "importance", None):
         new["importance"] = replace(importance, reason=redacted_text(call, "reason", importance.reason))
-    return replace(given, **new)
+    return replace(value, **new)
 
 
 def check_name(call: Call, name: str, value: str | None) -> None:
@@ -60,14 +60,14 @@ def redacted_text(call: Call, field: str, text: str, name: str = "") -> str:
         return text
     from ..text import secrets  # needs RE2, which only a write loads
 
-    found = secrets.redacted(text, name)
-    if found.secrets and call.secrets == "refuse":
+    result = secrets.redacted(text, name)
+    if result.secrets and call.secrets == "refuse":
         raise InvalidInput(
-            f"`{field}` has what looks like a secret ({_listed(kind for kind, _ in found.secrets)}), and secrets are "
+            f"`{field}` has what looks like a secret ({_listed(kind for kind, _ in result.secrets)}), and secrets are "
             "not stored here; leave it out and say instead where it is kept."
         )
-    call.redacted.update(found.secrets)
-    return found.text
+    call.redacted.update(result.secrets)
+    return result.text
 
 
 def without_secrets(call: Call, text: str) -> str:
@@ -83,11 +83,11 @@ def _may_have_secret(text: str) -> bool:
     """Whether a text has what every secret has: a long word, a word of letters and digits, or many digits."""
     digits = 0
     for word in text.split():
-        found = sum(letter.isdigit() for letter in word)
-        digits += found
+        digits_in_word = sum(letter.isdigit() for letter in word)
+        digits += digits_in_word
         if len(word) >= _LONG_WORD or digits >= _CARD_DIGITS:
             return True
-        if found and len(word) >= _SHORTEST and any(letter.isalpha() for letter in word):
+        if digits_in_word and len(word) >= _SHORTEST and any(letter.isalpha() for letter in word):
             return True
     return "://" in text
 
@@ -99,22 +99,22 @@ def redacted_message(call: Call, message: Message) -> Message:
     return replace(message, role=role, content=redacted_text(call, "messages", message.content), speaker=speaker)
 
 
-def told(secrets: Set[tuple[str, int]]) -> str | None:
+def redaction_notice(secrets: Set[tuple[str, int]]) -> str | None:
     """A sentence for the caller on what was replaced in a call; None where nothing was."""
     if not secrets:
         return None
-    said = "1 secret was" if len(secrets) == 1 else f"{len(secrets):,} secrets were"
-    return f"{said} replaced: {_listed(kind for kind, _ in secrets)}."
+    subject = "1 secret was" if len(secrets) == 1 else f"{len(secrets):,} secrets were"
+    return f"{subject} replaced: {_listed(kind for kind, _ in secrets)}."
 
 
 def outcome(call: Call) -> Outcome | None:
     """The outcome beside the answer: the call's own outcome, and what was replaced."""
-    said, own = told(call.redacted), call.outcome
-    if said is None:
+    notice, own = redaction_notice(call.redacted), call.outcome
+    if notice is None:
         return own
     if own is None:
-        return Outcome(kind=OutcomeKind.REDACTED, message=said)
-    return replace(own, message=f"{own.message} {said}")
+        return Outcome(kind=OutcomeKind.REDACTED, message=notice)
+    return replace(own, message=f"{own.message} {notice}")
 
 
 def unquoted(error: SteeltrapError, mode: SecretsMode) -> SteeltrapError:
@@ -148,14 +148,14 @@ def _listed(kinds: Any) -> str:
     return ", ".join(sorted(set(kinds)))
 
 
-def _redacted_json(call: Call, given: Mapping[str, Any]) -> JsonObject:
-    made: JsonObject = {}
-    for key, value in given.items():
+def _redacted_json(call: Call, metadata: Mapping[str, Any]) -> JsonObject:
+    redacted_fields: JsonObject = {}
+    for key, value in metadata.items():
         name = redacted_text(call, "metadata", key)
-        while name in made:  # two keys that were secrets of the same kind
+        while name in redacted_fields:  # two keys that were secrets of the same kind
             name += "'"
-        made[name] = _redacted_value(call, key, value)
-    return made
+        redacted_fields[name] = _redacted_value(call, key, value)
+    return redacted_fields
 
 
 def _redacted_value(call: Call, key: str, value: Any) -> Any:

@@ -28,56 +28,56 @@ Strategy = Literal["skip_duplicates", "overwrite", "create_versions", "merge_met
 Fate = Literal["new", "version", "overwritten", "merged", "skipped"]
 
 
-def fate_of(given: Memory, there: Sequence[Memory], strategy: Strategy) -> tuple[Fate, Memory | None]:
+def fate_of(imported: Memory, stored: Sequence[Memory], strategy: Strategy) -> tuple[Fate, Memory | None]:
     """The action for a memory of the file, and the stored memory that it meets."""
-    if not there:
+    if not stored:
         return "new", None
     if strategy == "create_versions":
-        same = next((old for old in there if not differs(old, given)), None)
-        return ("version", there[0]) if same is None else ("skipped", same)
-    old = there[0]
-    if strategy == "skip_duplicates" or not differs(old, given):
+        same = next((old for old in stored if not differs(old, imported)), None)
+        return ("version", stored[0]) if same is None else ("skipped", same)
+    old = stored[0]
+    if strategy == "skip_duplicates" or not differs(old, imported):
         return "skipped", old
     if strategy == "overwrite":
         return "overwritten", old
-    edit = merging(old, given)
-    adds = edit.tags != old.tags or edit.category is not None or {**old.metadata, **given.metadata} != old.metadata
+    edit = merging(old, imported)
+    adds = edit.tags != old.tags or edit.category is not None or {**old.metadata, **imported.metadata} != old.metadata
     return ("merged" if adds else "skipped"), old
 
 
 _COMPARED: Final = ("content", "tags", "metadata", "category", "context", "confidence", "content_type", "tier", "scope")
 
 
-def differs(old: Memory, given: Memory) -> bool:
+def differs(old: Memory, imported: Memory) -> bool:
     """Whether a file says anything else of a memory than is here."""
-    return any(getattr(old, name) != getattr(given, name) for name in _COMPARED)
+    return any(getattr(old, name) != getattr(imported, name) for name in _COMPARED)
 
 
-def overwriting(old: Memory, given: Memory) -> Edit:
+def overwriting(old: Memory, imported: Memory) -> Edit:
     """The edit that puts the file's in place of what is here."""
-    gone = dict.fromkeys(key for key in old.metadata if key not in given.metadata)
+    removed = dict.fromkeys(key for key in old.metadata if key not in imported.metadata)
     return Edit(
-        content=given.content,
-        tags=given.tags,
-        metadata={**gone, **given.metadata},
-        category=given.category,
-        context=given.context,
-        confidence=given.confidence,
-        content_type=given.content_type,
-        tier=given.tier,
-        scope=given.scope,
-        clear=tuple(name for name in CLEARABLE if getattr(given, name) is None),
+        content=imported.content,
+        tags=imported.tags,
+        metadata={**removed, **imported.metadata},
+        category=imported.category,
+        context=imported.context,
+        confidence=imported.confidence,
+        content_type=imported.content_type,
+        tier=imported.tier,
+        scope=imported.scope,
+        clear=tuple(name for name in CLEARABLE if getattr(imported, name) is None),
     )
 
 
-def merging(old: Memory, given: Memory) -> Edit:
+def merging(old: Memory, imported: Memory) -> Edit:
     """The edit that adds the file's tags and metadata to what is here."""
-    known = {fold_tag(tag) for tag in old.tags}
-    added = tuple(tag for tag in given.tags if fold_tag(tag) not in known)
+    folded = {fold_tag(tag) for tag in old.tags}
+    added = tuple(tag for tag in imported.tags if fold_tag(tag) not in folded)
     return Edit(
         tags=old.tags + added,
-        metadata=given.metadata or None,
-        category=given.category if old.category is None else None,
+        metadata=imported.metadata or None,
+        category=imported.category if old.category is None else None,
     )
 
 
@@ -117,8 +117,8 @@ def import_file(
     """
     content = files_of(call).read(check_file_name(name), most=MAX_FILE_BYTES)
     plain = expand(content)
-    given = decode(call.in_time(memories_of(plain)), prefix=under(prefix), now=call.now())
-    items = [replace(item, memory=check_memory(redacted(call, item.memory))) for item in call.in_time(given)]
+    decoded = decode(call.in_time(memories_of(plain)), prefix=under(prefix), now=call.now())
+    items = [replace(item, memory=check_memory(redacted(call, item.memory))) for item in call.in_time(decoded)]
     steps = _plan(call, items, strategy, anywhere=prefix is None)
     if associations:
         _connect(items, steps)
@@ -141,7 +141,7 @@ class _Step:
     associations of the file are written with it."""
 
     index: int
-    given: Memory
+    imported: Memory
     fate: Fate
     id: str
     old: Memory | None = None
@@ -154,38 +154,38 @@ class _Step:
 
 def _plan(call: Call, items: Sequence[Item], strategy: Strategy, *, anywhere: bool) -> list[_Step]:
     spare = [_spare_id(item.memory) for item in call.in_time(items)]
-    taken = _taken(call, [*(item.memory.id for item in items), *spare])
+    taken_memories = _taken(call, [*(item.memory.id for item in items), *spare])
     texts = _texts(call, {item.memory.scope for item in items})
     now = call.now()
     steps: list[_Step] = []
     for index, item in enumerate(call.in_time(items)):
-        given = item.memory
-        by_id = taken.get(given.id)
-        if by_id is not None and not (by_id.is_visible(now) and (anywhere or by_id.scope == given.scope)):
+        imported = item.memory
+        by_id = taken_memories.get(imported.id)
+        if by_id is not None and not (by_id.is_visible(now) and (anywhere or by_id.scope == imported.scope)):
             by_id = None
-        by_text = texts.get(_place(given), [])
-        there = by_text if by_id is None else [by_id, *by_text]
-        met, old = fate_of(given, there, strategy) if given.is_visible(now) else ("skipped", None)
-        if met in _CREATED:
-            free = next((id for id in (given.id, spare[index]) if id not in taken), None)
-            id = free or saving.new_id(call, given.source, index)
+        by_text = texts.get(_place(imported), [])
+        stored = by_text if by_id is None else [by_id, *by_text]
+        fate, old = fate_of(imported, stored, strategy) if imported.is_visible(now) else ("skipped", None)
+        if fate in _CREATED:
+            free = next((id for id in (imported.id, spare[index]) if id not in taken_memories), None)
+            id = free or saving.new_id(call, imported.source, index)
         else:
-            id = given.id if old is None else old.id
-        steps.append(_Step(index=index, given=given, fate=met, id=id, old=old))
+            id = imported.id if old is None else old.id
+        steps.append(_Step(index=index, imported=imported, fate=fate, id=id, old=old))
     return steps
 
 
 def _taken(call: Call, ids: Sequence[str]) -> dict[str, Memory]:
     """The stored memories of these ids, deleted or not."""
-    taken: dict[str, Memory] = {}
+    memories: dict[str, Memory] = {}
     for start in call.in_time(range(0, len(ids), _READ_AT_ONCE)):
-        taken |= call.space.get(ids[start : start + _READ_AT_ONCE], deleted=True)
-    return taken
+        memories |= call.space.get(ids[start : start + _READ_AT_ONCE], deleted=True)
+    return memories
 
 
 def _connect(items: Sequence[Item], steps: Sequence[_Step]) -> None:
     """Give each association to one step, before any of them is carried out; creations go first."""
-    by_given = {step.given.id: step for step in steps}
+    by_given = {step.imported.id: step for step in steps}
     for item, source in zip(items, steps, strict=True):
         for link in item.links:
             target = by_given[link.target_id]
@@ -198,26 +198,26 @@ def _connect(items: Sequence[Item], steps: Sequence[_Step]) -> None:
 
 def _supersede(call: Call, steps: Sequence[_Step]) -> None:
     """Name what superseded what by the ids that they have here. Raises InvalidInput for a circle."""
-    ids = {step.given.id: step.id for step in steps}
-    made = [step for step in steps if step.is_creation]
-    named = [_renamed(step.given, step.id, ids) for step in made]
-    fit = uncircled(call, named)
-    for step, memory in zip(made, named, strict=True):
+    ids = {step.imported.id: step.id for step in steps}
+    creations_of_steps = [step for step in steps if step.is_creation]
+    renamed = [_renamed(step.imported, step.id, ids) for step in creations_of_steps]
+    fit = uncircled(call, renamed)
+    for step, memory in zip(creations_of_steps, renamed, strict=True):
         if memory.id not in fit:
             raise InvalidInput(
                 f"Memory {step.index} of the file would supersede itself by way of others: correct its "
                 "`superseded_by`. Nothing was imported."
             )
-        step.given = replace(fit[memory.id], id=step.given.id)
+        step.imported = replace(fit[memory.id], id=step.imported.id)
 
 
-def _renamed(given: Memory, id: str, ids: Mapping[str, str]) -> Memory:
-    by = given.superseded_by
+def _renamed(imported: Memory, id: str, ids: Mapping[str, str]) -> Memory:
+    by = imported.superseded_by
     return replace(
-        given,
+        imported,
         id=id,
         superseded_by=None if by is None else ids.get(by, by),
-        supersedes=tuple(ids.get(old, old) for old in given.supersedes),
+        supersedes=tuple(ids.get(old, old) for old in imported.supersedes),
     )
 
 
@@ -226,12 +226,12 @@ def _carry_out(call: Call, steps: Sequence[_Step]) -> dict[int, SteeltrapError]:
     errors: dict[int, SteeltrapError] = {}
     creations = [step for step in steps if step.is_creation]
     edits = [step for step in steps if step.fate in ("overwritten", "merged")]
-    done = 0
+    count = 0
     try:
         for start in range(0, len(creations), _BLOCK):
             block = creations[start : start + _BLOCK]
             errors |= _create_all(call, block)
-            done += len(block)
+            count += len(block)
         for step in edits:
             try:
                 _edit(call, step)
@@ -239,12 +239,12 @@ def _carry_out(call: Call, steps: Sequence[_Step]) -> dict[int, SteeltrapError]:
                 raise
             except SteeltrapError as error:
                 errors[step.index] = error
-            done += 1
+            count += 1
     except (Unavailable, Throttled) as error:
-        if not done:
+        if not count:
             raise
         raise type(error)(
-            f"{done} of {len(creations) + len(edits)} memories were imported, then: {error.message} "
+            f"{count} of {len(creations) + len(edits)} memories were imported, then: {error.message} "
             "Import the file again to go on; what is there already is skipped.",
             retryable=error.can_retry,
             **error.details,
@@ -268,24 +268,26 @@ def _create_all(call: Call, block: Sequence[_Step]) -> dict[int, SteeltrapError]
 
 def _overtaken(call: Call, step: _Step, conflict: Conflict) -> dict[int, SteeltrapError]:
     """Nothing where the other one wrote just what the file has, else why this one was left out."""
-    there = call.space.get([step.id]).get(step.id)
-    if there is None or differs(there, step.given):
+    stored = call.space.get([step.id]).get(step.id)
+    if stored is None or differs(stored, step.imported):
         return {step.index: conflict}
     step.fate = "skipped"
     return {}
 
 
 def _create(call: Call, block: Sequence[_Step]) -> None:
-    memories = [belonging(call, stamped(call, replace(step.given, id=step.id, links=_links(step)))) for step in block]
+    memories = [
+        belonging(call, stamped(call, replace(step.imported, id=step.id, links=_links(step)))) for step in block
+    ]
     vectors = embed_memories(call, memories)
     around = saving.look_around(call, memories, vectors)
     changes = []
     for memory, embeddings, surroundings in call.in_time(zip(memories, vectors, around, strict=True)):
         draft = Draft(content=memory.content, surprise=memory.surprise)
-        found = saving.with_surroundings(call, memory, draft, surroundings)
-        given = {link.target_id for link in memory.links}
-        more = tuple(link for link in found.links if link.target_id not in given)
-        whole = replace(found, links=memory.links + more)
+        linked = saving.with_surroundings(call, memory, draft, surroundings)
+        targets = {link.target_id for link in memory.links}
+        more = tuple(link for link in linked.links if link.target_id not in targets)
+        whole = replace(linked, links=memory.links + more)
         changes.append(Create(entry=entry(whole, embeddings), links_ahead=True))
     call.commit(changes)
 
@@ -302,7 +304,7 @@ def _links(step: _Step) -> tuple[Link, ...]:
 
 def _edit(call: Call, step: _Step) -> None:
     assert step.old is not None
-    edit = overwriting(step.old, step.given) if step.fate == "overwritten" else merging(step.old, step.given)
+    edit = overwriting(step.old, step.imported) if step.fate == "overwritten" else merging(step.old, step.imported)
     updating.update(call, step.id, replace(edit, imported=True))
     for link in step.links:
         consolidating.associate(call, step.id, link.target_id, link.strength)
@@ -326,6 +328,6 @@ def _texts(call: Call, scopes: set[str]) -> dict[_Place, list[Memory]]:
     return texts
 
 
-def _spare_id(given: Memory) -> str:
+def _spare_id(imported: Memory) -> str:
     """Where its own id is taken: the same for every import of the same, so that two at once make one of it."""
-    return str(uuid5(UUID(given.id), json.dumps(record.encode(given), sort_keys=True)))
+    return str(uuid5(UUID(imported.id), json.dumps(record.encode(imported), sort_keys=True)))

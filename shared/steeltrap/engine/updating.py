@@ -75,9 +75,9 @@ def prepare(call: Call, edits: list[tuple[Memory, Edit]]) -> list[Entry]:
             entries[i] = entry(replace(images[i], lookaround_pending=pending), embeddings)
             continue
         manual = tuple(link for link in images[i].links if link.manual)
-        kept = {link.target_id for link in manual}
-        found = tuple(link for link in novelty.links(surroundings) if link.target_id not in kept)
-        entries[i] = entry(replace(images[i], links=manual + found), embeddings)
+        manual_targets = {link.target_id for link in manual}
+        automatic = tuple(link for link in novelty.links(surroundings) if link.target_id not in manual_targets)
+        entries[i] = entry(replace(images[i], links=manual + automatic), embeddings)
     return entries
 
 
@@ -100,16 +100,16 @@ def batch_update(call: Call, edits: Sequence[NamedEdit | InvalidInput], on_error
         raise TooLarge(f"{len(edits)} updates in one batch; at most {MAX_UPDATES}. Split the batch.")
     if on_error == "rollback":
         return _all_or_nothing(call, edits)
-    written: list[Memory] = []
+    memories: list[Memory] = []
     errors: dict[int, SteeltrapError] = {}
     for index, item in enumerate(edits):
         try:
-            written.append(update(call, *_readable(item)))
+            memories.append(update(call, *_readable(item)))
         except SteeltrapError as error:
             errors[index] = error
             if on_error == "stop":
                 break
-    return Batch(memories=written, errors=errors)
+    return Batch(memories=memories, errors=errors)
 
 
 def _readable(item: NamedEdit | InvalidInput) -> NamedEdit:
@@ -141,14 +141,14 @@ def _read(
 ) -> tuple[list[tuple[Memory, Edit]], dict[int, SteeltrapError]]:
     images: list[tuple[Memory, Edit]] = []
     errors: dict[int, SteeltrapError] = {}
-    seen: set[str] = set()
+    ids: set[str] = set()
     for index, item in enumerate(call.in_time(edits)):
         try:
             id, edit = _readable(item)
             check_edit(edit)
-            if check_id(id) in seen:
+            if check_id(id) in ids:
                 raise InvalidInput(f"memory {id} is edited twice in one batch; merge the two edits.")
-            seen.add(check_id(id))
+            ids.add(check_id(id))
             image = find(call, id)
             edited(call, image, edit)
             images.append((image, edit))

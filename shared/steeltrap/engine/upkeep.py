@@ -45,23 +45,23 @@ def complete(call: Call) -> int:
     What changes meanwhile, or was made for another embedder, is left to the next time. Raises Unavailable.
     """
     pending = call.space.find(Pending())
-    done = 0
+    completed = 0
     for start in range(0, len(pending), _COMPLETED_AT_ONCE):
         call.deadline.left()
-        done += _complete(call, list(call.space.get(pending[start : start + _COMPLETED_AT_ONCE]).values()))
-    return done
+        completed += _complete(call, list(call.space.get(pending[start : start + _COMPLETED_AT_ONCE]).values()))
+    return completed
 
 
 def _complete(call: Call, memories: list[Memory]) -> int:
     vectors = call.space.embeddings([memory.id for memory in memories])
     memories = [memory for memory in memories if vectors.get(memory.id)]
     probes = [Probe(embeddings=vectors[memory.id], scope=memory.scope, leave_out=memory.id) for memory in memories]
-    found = call.space.look_around(probes, floor=novelty.LINK_FLOOR, top_k=MAX_LINKS)
-    done = 0
-    for memory, probe, seen in zip(memories, probes, found, strict=True):
-        around = seen if has_direction(probe.embeddings) else Surroundings(nearest=None)
-        there = {link.target_id for link in memory.links}
-        links = memory.links + tuple(link for link in novelty.links(around) if link.target_id not in there)
+    neighbours = call.space.look_around(probes, floor=novelty.LINK_FLOOR, top_k=MAX_LINKS)
+    completed = 0
+    for memory, probe, near in zip(memories, probes, neighbours, strict=True):
+        around = near if has_direction(probe.embeddings) else Surroundings(nearest=None)
+        targets = {link.target_id for link in memory.links}
+        links = memory.links + tuple(link for link in novelty.links(around) if link.target_id not in targets)
         image = replace(
             memory,
             lookaround_pending=False,
@@ -72,10 +72,10 @@ def _complete(call: Call, memories: list[Memory]) -> int:
         )
         try:
             call.space.commit([Replace(entry=unchanged_text(image), expected=memory.version)])
-            done += 1
+            completed += 1
         except (Conflict, NotFound):
             continue
-    return done
+    return completed
 
 
 _REANALYSED_AT_ONCE: Final = 100
@@ -91,14 +91,14 @@ def reanalyse(call: Call, may_go_on: Callable[[], bool] = lambda: True) -> int:
     since = call.space.analysis()
     if since >= WORDS_VERSION:
         return 0
-    done, images = 0, call.space.images()
+    reanalysed, images = 0, call.space.images()
     while block := list(islice(images, _REANALYSED_AT_ONCE)):
         call.deadline.left()
-        done += _reanalyse(call, [image for image in block if _reads_otherwise(call, image, since)], since)
+        reanalysed += _reanalyse(call, [image for image in block if _reads_otherwise(call, image, since)], since)
         if not may_go_on():
-            return done
+            return reanalysed
     call.space.set_analysis(WORDS_VERSION)
-    return done
+    return reanalysed
 
 
 def _reads_otherwise(call: Call, memory: Memory, since: int) -> bool:
@@ -117,8 +117,8 @@ def _reanalyse(call: Call, memories: Sequence[Memory], since: int) -> int:
     memories = [memory for memory in memories if memory.id in stored]
     if not memories:
         return 0
-    anew = [memory for memory in memories if _is_embedded_otherwise(call, memory, since)]
-    stored |= {memory.id: new for memory, new in zip(anew, embed_memories(call, anew), strict=True)}
+    outdated = [memory for memory in memories if _is_embedded_otherwise(call, memory, since)]
+    stored |= {memory.id: new for memory, new in zip(outdated, embed_memories(call, outdated), strict=True)}
     changes = [Replace(entry=entry(memory, stored[memory.id]), expected=memory.version) for memory in memories]
     try:
         call.space.commit(changes)
@@ -167,23 +167,23 @@ def reindex(
     One that was cut short goes on where it was. It stops after a block when it may not go on. When documents are
     refused for good, the old one stays unless `accept_refused`. Raises Unavailable, Throttled: call again to go on.
     """
-    done = Reindexed()
+    reindexed = Reindexed()
     place = index.begin()
     if not place:
         # A writer that doesn't know of the new index yet writes to the old one only; what is read after that has it.
         pause(index.learned_seconds)
     for block, behind in truth.everything(after=place):
-        _write(index.build, block, done, pause)
+        _write(index.build, block, reindexed, pause)
         if behind:
             index.reached(behind)
-        advance(done.written)
+        advance(reindexed.written)
         if not may_go_on():
-            done.cut_short = True
-            return done
-    if not done.refused or accept_refused:
+            reindexed.cut_short = True
+            return reindexed
+    if not reindexed.refused or accept_refused:
         index.switch()
-        done.switched = True
-    return done
+        reindexed.switched = True
+    return reindexed
 
 
 def mend(truth: Truth, index: IndexUpkeep, user: str, *, pause: Callable[[float], None] = time.sleep) -> Reindexed:
@@ -191,7 +191,7 @@ def mend(truth: Truth, index: IndexUpkeep, user: str, *, pause: Callable[[float]
 
     Raises Unavailable, Throttled.
     """
-    done = Reindexed()
+    mended = Reindexed()
     index.refresh()
     before = index.held(user)
     block: list[Document | Tombstone] = []
@@ -199,19 +199,19 @@ def mend(truth: Truth, index: IndexUpkeep, user: str, *, pause: Callable[[float]
         before.pop(document.id, None)
         block.append(document)
         if len(block) == _BLOCK:
-            _write(index.mend, block, done, pause)
+            _write(index.mend, block, mended, pause)
             block = []
-    there = truth.held(user)
-    lost = {id: held for id, held in before.items() if held.is_there and id not in there}
-    block += [Tombstone(user=user, id=id, index_version=held.index_version + 1) for id, held in lost.items()]
-    _write(index.mend, block, done, pause)
-    return done
+    stored = truth.held(user)
+    missing = {id: held for id, held in before.items() if held.is_there and id not in stored}
+    block += [Tombstone(user=user, id=id, index_version=held.index_version + 1) for id, held in missing.items()]
+    _write(index.mend, block, mended, pause)
+    return mended
 
 
 def _write(
     write: Callable[..., dict[int, SteeltrapError]],
     block: Sequence[Document | Tombstone],
-    done: Reindexed,
+    totals: Reindexed,
     pause: Callable[[float], None],
 ) -> None:
     """Write a block, again where that may help. Raises Unavailable, Throttled when it doesn't."""
@@ -229,11 +229,11 @@ def _write(
         passing = {at: refusal for at, refusal in refused.items() if refusal.can_retry}
         if passing and last:
             raise next(iter(passing.values()))
-        done.written += len(block) - len(refused)
+        totals.written += len(block) - len(refused)
         for refusal in refused.values():
             if not refusal.can_retry:
-                done.refused += 1
-                done.why = str(refusal.details.get("reason") or refusal.message)
+                totals.refused += 1
+                totals.why = str(refusal.details.get("reason") or refusal.message)
         block = [block[at] for at in sorted(passing)]
         if block:
             pause(2.0**attempt)
@@ -286,11 +286,11 @@ def verify(
     """The differences of these users, those that are still there after a moment. Raises Unavailable, Throttled."""
     index.refresh()
     for user in users:
-        found = _compare(user, truth, index)
-        if found:
+        differences = _compare(user, truth, index)
+        if differences:
             pause(SETTLING_SECONDS)
             index.refresh()
-            yield from sorted(found & _compare(user, truth, index), key=lambda one: (one.kind, one.id))
+            yield from sorted(differences & _compare(user, truth, index), key=lambda one: (one.kind, one.id))
 
 
 def count_strays(truth: Truth, index: IndexUpkeep, *, before: int) -> int:
@@ -300,26 +300,26 @@ def count_strays(truth: Truth, index: IndexUpkeep, *, before: int) -> int:
     """
     index.refresh()
     held = (one for user in truth.users() for one in index.held(user.key).values())
-    known = sum(one.is_there and one.index_version < before for one in held)
-    return max(0, index.count(before=before) - known)
+    stored_count = sum(one.is_there and one.index_version < before for one in held)
+    return max(0, index.count(before=before) - stored_count)
 
 
 def _compare(user: UserRef, truth: Truth, index: IndexUpkeep) -> set[Difference]:
     # The index first: what comes to be meanwhile is a difference that the second look doesn't find.
     indexed = index.held(user.key)
-    there = truth.held(user.key)
-    kinds = {id: _kind(there.get(id), indexed.get(id)) for id in there.keys() | indexed.keys()}
+    stored = truth.held(user.key)
+    kinds = {id: _kind(stored.get(id), indexed.get(id)) for id in stored.keys() | indexed.keys()}
     return {Difference(user=user, id=id, kind=kind) for id, kind in kinds.items() if kind is not None}
 
 
-def _kind(there: Held | None, indexed: Held | None) -> Kind | None:
+def _kind(stored: Held | None, indexed: Held | None) -> Kind | None:
     if indexed is None:
         return "missing"
-    if there is None or not there.is_there:
+    if stored is None or not stored.is_there:
         if indexed.is_there:
             return "superfluous"
-        return None if there is None or indexed.index_version >= there.index_version else "stale"
-    return None if indexed == there else "stale"
+        return None if stored is None or indexed.index_version >= stored.index_version else "stale"
+    return None if indexed == stored else "stale"
 
 
 def counted(differences: Iterable[Difference]) -> Mapping[Kind, int]:

@@ -27,7 +27,7 @@ from functools import cache
 from pathlib import Path, PurePath
 from typing import Any, BinaryIO, Final
 
-from ..engine.conversations import Said
+from ..engine.conversations import IncomingMessage
 from ..engine.importing import Conversation
 from ..errors import InvalidInput, SteeltrapError
 from ..model import Draft, JsonObject, Message, When, to_moment
@@ -56,7 +56,7 @@ class Chat:
     id: str
     title: str
     began: When | None = None
-    messages: list[Said] = field(default_factory=list)
+    messages: list[IncomingMessage] = field(default_factory=list)
     left_out: dict[str, int] = field(default_factory=dict)
 
     def say(self, id: str, role: str, content: str, time: When | None, *, universal: bool = True) -> None:
@@ -67,7 +67,7 @@ class Chat:
             return
         last = self.messages[-1].message.time if self.messages else self.began
         message = Message(role=role, content=text, time=time or last)
-        self.messages.append(Said(id=id, message=message, universal=universal))
+        self.messages.append(IncomingMessage(id=id, message=message, universal=universal))
 
     def leave_out(self, what: str) -> None:
         self.left_out[what] = self.left_out.get(what, 0) + 1
@@ -101,8 +101,8 @@ def time_of(value: object, zone: tzinfo | None) -> When | None:
 
 def titled(where: str, number: int, title: object) -> str:
     """How a conversation is called in messages."""
-    named = f' "{title[:60]}"' if isinstance(title, str) and title else ""
-    return f"{where} conversation {number}{named}"
+    suffix = f' "{title[:60]}"' if isinstance(title, str) and title else ""
+    return f"{where} conversation {number}{suffix}"
 
 
 _UNSEEN: Final = ("user_editable_context", "model_editable_context", "thoughts", "reasoning_recap")
@@ -153,11 +153,11 @@ def _chatgpt_chat(body: JsonObject, zone: tzinfo | None) -> Chat:
 
 def _chatgpt_way(mapping: JsonObject, messages: Mapping[str, JsonObject], leaf: Any) -> dict[str, None]:
     """The nodes from the root to the one that was current, else to the end of the branch that was written last."""
-    named: dict[str, str | None] = {}
+    parent_of: dict[str, str | None] = {}
     for id, node in mapping.items():
         parent = node.get("parent") if isinstance(node, dict) else None
-        named[id] = parent if isinstance(parent, str) else None
-    parents = branches.mended(named)
+        parent_of[id] = parent if isinstance(parent, str) else None
+    parents = branches.mended(parent_of)
     if not isinstance(leaf, str) or leaf not in mapping:
         times = {id: _number(message.get("create_time")) for id, message in messages.items()}
         leaf = branches.last_leaf(parents, times, messages)
@@ -169,8 +169,8 @@ def _say_chatgpt(chat: Chat, node_id: str, message: JsonObject, zone: tzinfo | N
         chat.leave_out(unseen)
         return
     id, role = message.get("id"), within(message, "author")["role"]
-    said = _CITATION.sub(lambda found: "" if found[1] else found[0], _chatgpt_text(within(message, "content")))
-    chat.say(id if isinstance(id, str) and id else node_id, role, said, time_of(message.get("create_time"), zone))
+    text = _CITATION.sub(lambda citation: "" if citation[1] else citation[0], _chatgpt_text(within(message, "content")))
+    chat.say(id if isinstance(id, str) and id else node_id, role, text, time_of(message.get("create_time"), zone))
 
 
 def _chatgpt_unseen(message: JsonObject) -> str | None:
@@ -275,9 +275,9 @@ def _claude_text(message: JsonObject) -> str:
     blocks = message.get("content")
     blocks = blocks if isinstance(blocks, list) else []
     texts = [block.get("text") for block in blocks if isinstance(block, dict) and block.get("type") == "text"]
-    said = "\n\n".join(text for text in texts if isinstance(text, str))
+    joined = "\n\n".join(text for text in texts if isinstance(text, str))
     whole = message.get("text")
-    return said if said.strip() or blocks or not isinstance(whole, str) else whole
+    return joined if joined.strip() or blocks or not isinstance(whole, str) else whole
 
 
 def _claude_memories(body: JsonObject, filing: Filing, where: str, at: int) -> Iterator[Part]:
@@ -326,12 +326,12 @@ def claude_code_parts(file: BinaryIO, name: str, before: int, size: int, filing:
             entries[entry.id] = entry
             if entry.said is None:
                 left_out[_UNSAID[entry.kind]] += 1
-    kept = tree.kept()
-    left_out.update(tree.left_out(kept))
+    kept_ids = tree.kept()
+    left_out.update(tree.left_out(kept_ids))
     for what, count in left_out.items():
         if count:
             yield LeftOut(what=what, count=count)
-    messages = [(entry, entry.said) for id, entry in entries.items() if entry.said is not None and id in kept]
+    messages = [(entry, entry.said) for id, entry in entries.items() if entry.said is not None and id in kept_ids]
     if not messages:
         yield LeftOut(what="conversations without text")
         return
@@ -356,7 +356,9 @@ def _conversation(messages: _Told, name: str, filing: Filing, title: str) -> Con
     return Conversation(
         id=last.session or PurePath(name).stem,
         messages=tuple(
-            Said(id=each.id, message=Message(role=each.role, content=each.content, time=each.time), universal=True)
+            IncomingMessage(
+                id=each.id, message=Message(role=each.role, content=each.content, time=each.time), universal=True
+            )
             for _, each in messages
         ),
         copied_from=tuple(dict.fromkeys(id for entry, _ in messages for id in (entry.session, entry.origin) if id)),

@@ -84,23 +84,23 @@ def _object(pieces: Pieces, text: "_Text") -> Iterator[Value | Damage]:
     """The items of an array that may be long, such as a conversation's messages, as they come; other objects whole."""
     line, began = pieces.line_after_space(), text.at(pieces)
     pieces.take("{")
-    known: JsonObject = {}
+    fields: JsonObject = {}
     spent = 0
     streamed = oversized = False
     while pieces.peek() != "}":
         pieces.spent = spent
         key = pieces.key()
         # A record of ours has `messages` too; its content stands before them.
-        if key in _STREAMED and pieces.peek() == "[" and "content" not in known:
+        if key in _STREAMED and pieces.peek() == "[" and "content" not in fields:
             streamed = True
-            yield from _array(pieces, text, known, key)
+            yield from _array(pieces, text, fields, key)
         else:
             try:
-                known[key] = pieces.value(spent=pieces.spent)
+                fields[key] = pieces.value(spent=pieces.spent)
             except Oversized as error:
                 if not oversized:
                     yield Damage(line=line, at=text.at(pieces), sentence=str(error))
-                known, spent, oversized = {}, 0, True
+                fields, spent, oversized = {}, 0, True
             else:
                 spent = pieces.spent
         if pieces.peek() != ",":
@@ -109,7 +109,7 @@ def _object(pieces: Pieces, text: "_Text") -> Iterator[Value | Damage]:
     pieces.take("}")
     if not (streamed or oversized):
         at = text.at(pieces)
-        yield Value(line=line, at=at, size=at - began, value=known)
+        yield Value(line=line, at=at, size=at - began, value=fields)
 
 
 class _Text:

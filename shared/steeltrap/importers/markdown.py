@@ -170,15 +170,15 @@ def _fence(fence: str, row: str) -> str:
 
 def _cut(section: Section) -> Iterator[Section]:
     """Pieces of at most SECTION_CHARACTERS, cut at empty lines, else at lines, else at words."""
-    kept = ""
+    block = ""
     line = section.line
     for paragraph in _pieces(section.text):
-        if kept and len(kept) + len(paragraph) > SECTION_CHARACTERS:
-            yield Section(section.headings, kept.strip(), line)
-            line, kept = line + kept.count("\n"), ""
-        kept += paragraph
-    if kept.strip():
-        yield Section(section.headings, kept.strip(), line)
+        if block and len(block) + len(paragraph) > SECTION_CHARACTERS:
+            yield Section(section.headings, block.strip(), line)
+            line, block = line + block.count("\n"), ""
+        block += paragraph
+    if block.strip():
+        yield Section(section.headings, block.strip(), line)
 
 
 def _pieces(text: str) -> Iterator[str]:
@@ -222,8 +222,10 @@ def _mapping(text: str) -> JsonObject | None:
     if not isinstance(value, dict):
         return None
     front = {str(key).lower(): value for key, value in value.items()}
-    kept = {key: value for key, value in front.items() if key not in _USED}
-    is_short = len(_text(front.get("title"))) <= _TITLE and len(json.dumps(kept, ensure_ascii=False)) <= _PROPERTIES
+    properties = {key: value for key, value in front.items() if key not in _USED}
+    is_short = (
+        len(_text(front.get("title"))) <= _TITLE and len(json.dumps(properties, ensure_ascii=False)) <= _PROPERTIES
+    )
     return front if is_short else None
 
 
@@ -248,8 +250,8 @@ def _tags(front: JsonObject) -> tuple[str, ...]:
     tags = front.get("tags")
     if isinstance(tags, str):
         tags = re.split(r"[,\s]+", tags)
-    named = (_text(tag).removeprefix("#") for tag in _flat(tags))
-    return tuple(dict.fromkeys(tag for tag in named if tag))
+    names = (_text(tag).removeprefix("#") for tag in _flat(tags))
+    return tuple(dict.fromkeys(tag for tag in names if tag))
 
 
 def _flat(value: Any) -> Iterator[Any]:

@@ -116,8 +116,8 @@ def mem0_parts(value: Value, number: int, where: str, at: int, filing: Filing) -
 
 
 def _mem0_metadata(body: JsonObject) -> JsonObject:
-    given = body.get("metadata")
-    return given if isinstance(given, dict) else {}
+    metadata = body.get("metadata")
+    return metadata if isinstance(metadata, dict) else {}
 
 
 def _mem0_draft(body: JsonObject, filing: Filing) -> Draft:
@@ -188,10 +188,10 @@ def _service_metadata(row: Mapping[str, Any]) -> JsonObject:
     if row["memory_type"]:
         metadata["memory_type"] = str(row["memory_type"])
     try:
-        given: Any = parsed(row["metadata"] or "{}")
+        values: Any = parsed(row["metadata"] or "{}")
     except (TypeError, ValueError, RecursionError):
-        given = None
-    return metadata | given if isinstance(given, dict) else metadata
+        values = None
+    return metadata | values if isinstance(values, dict) else metadata
 
 
 _TEXTS: Final = ("context", "category", "scope")

@@ -146,7 +146,7 @@ def run(
     `new_call` gives every block a call, and so a deadline, of its own. Raises what the store raises: the
     blocks before it stay written, and the same import again goes on behind them.
     """
-    seen: Counter[TextKey] = Counter()
+    counts: Counter[TextKey] = Counter()
     planned: set[str] | None = set() if dry_run else None
     for block in _blocks(_sorted_out(parts, tally, report)):
         match _kind(block[0]):
@@ -154,16 +154,16 @@ def run(
                 _write_conversations(new_call(), block, tally, report, look_around, planned)
             case "record":
                 records = [item.record for item in block if item.record is not None]
-                done = importing.import_records(new_call(), records, restore=restore, planned=planned)
-                _note(done, block, tally, report)
+                imported = importing.import_records(new_call(), records, restore=restore, planned=planned)
+                _note(imported, block, tally, report)
             case kind:
                 drafts = [item.draft for item in block if item.draft is not None]
                 if kind == "turn":
-                    done = importing.import_drafts(new_call(), drafts, seen, planned=planned)
+                    imported = importing.import_drafts(new_call(), drafts, counts, planned=planned)
                     tally.conversations |= dict.fromkeys(filter(None, (draft.conversation_id for draft in drafts)))
                 else:
-                    done = importing.import_texts(new_call(), drafts, surroundings=look_around, planned=planned)
-                _note(done, block, tally, report)
+                    imported = importing.import_texts(new_call(), drafts, surroundings=look_around, planned=planned)
+                _note(imported, block, tally, report)
         advance(block[-1].at, tally.seen)
 
 
@@ -173,8 +173,8 @@ def close(new_call: Callable[[], Call], *, tally: Tally, advance: Callable[[floa
     Raises what the store raises: the same import again goes on with the others.
     """
     for reached, conversation in enumerate(tally.conversations, 1):
-        while made := close_conversation(new_call(), conversation, ended=True):
-            tally.episodes += len(made)
+        while episodes := close_conversation(new_call(), conversation, ended=True):
+            tally.episodes += len(episodes)
         advance(reached, tally.episodes)
 
 
@@ -215,12 +215,12 @@ def _fail(tally: Tally, flaw: Flaw, report: Callable[[Flaw], None]) -> None:
     report(flaw)
 
 
-def _note(done: importing.Imported, block: list[Item], tally: Tally, report: Callable[[Flaw], None]) -> None:
+def _note(imported: importing.Imported, block: list[Item], tally: Tally, report: Callable[[Flaw], None]) -> None:
     for index, item in enumerate(block):
-        if (error := done.errors.get(index)) is not None:
+        if (error := imported.errors.get(index)) is not None:
             _fail(tally, Flaw(where=item.where, at=item.at, sentence=error.message, file=item.file), report)
         else:
-            _write(tally, item.file, index in done.new, index in done.there)
+            _write(tally, item.file, index in imported.new, index in imported.existing)
 
 
 def _write_conversations(
@@ -232,11 +232,11 @@ def _write_conversations(
     planned: set[str] | None,
 ) -> None:
     conversations = [item.conversation for item in block if item.conversation is not None]
-    done = import_conversations(call, conversations, surroundings=look_around, planned=planned)
+    imported = import_conversations(call, conversations, surroundings=look_around, planned=planned)
     for index, item in enumerate(block):
-        _write(tally, item.file, done.written[index], done.skipped[index])
-    tally.episodes += done.episodes
-    for (index, number), error in done.errors.items():
+        _write(tally, item.file, imported.written[index], imported.skipped[index])
+    tally.episodes += imported.episodes
+    for (index, number), error in imported.errors.items():
         item = block[index]
         where = f"{item.where} message {number + 1}"
         _fail(tally, Flaw(where=where, at=item.at, sentence=error.message, file=item.file), report)
@@ -319,7 +319,7 @@ def _as_stored(call: Call, item: Item) -> JsonObject:
     if item.conversation is None:
         return item.record or {}
     conversation = item.conversation
-    said = [redacted_text(call, "content", said.message.content) for said in conversation.messages[:2]]
+    begins = [redacted_text(call, "content", begins.message.content) for begins in conversation.messages[:2]]
     return {
         "conversation_id": conversation.id,
         "context": conversation.context,
@@ -327,5 +327,5 @@ def _as_stored(call: Call, item: Item) -> JsonObject:
         "tags": list(conversation.tags),
         "metadata": conversation.metadata,
         "messages": len(conversation.messages),
-        "begins": said,
+        "begins": begins,
     }

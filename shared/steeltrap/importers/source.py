@@ -230,22 +230,22 @@ def parts(surveyed: Survey, filing: Filing) -> Iterator[Part]:
         before += document.size
 
 
-def _chosen(document: Document, filing: Filing, wanted: str | None, *, alone: bool) -> Format | None:
+def _chosen(document: Document, filing: Filing, name: str | None, *, alone: bool) -> Format | None:
     if document.size == 0:
         raise InvalidInput(f"{document.name} is empty.")
     detected = recognised(document)
     is_text = detected is None or detected.name in TEXTS
-    if wanted is None and filing.columns and is_text:
-        wanted = "csv"
-    if wanted is not None and detected is not None and detected.name != wanted and not (is_text and wanted in TEXTS):
+    if name is None and filing.columns and is_text:
+        name = "csv"
+    if name is not None and detected is not None and detected.name != name and not (is_text and name in TEXTS):
         raise InvalidInput(
-            f"{document.name} looks like {detected.title}, not {FORMATS[wanted].title}. Leave --format out, or give "
+            f"{document.name} looks like {detected.title}, not {FORMATS[name].title}. Leave --format out, or give "
             f"--format {detected.name}."
         )
-    if wanted is not None:
-        if detected is None and not (wanted in TEXTS and _is_text(document)):
-            raise InvalidInput(f"{document.name} does not look like {FORMATS[wanted].title}.")
-        return FORMATS[wanted]
+    if name is not None:
+        if detected is None and not (name in TEXTS and _is_text(document)):
+            raise InvalidInput(f"{document.name} does not look like {FORMATS[name].title}.")
+        return FORMATS[name]
     if detected is None and alone:
         raise InvalidInput(f"{document.name} is of no known format. {_known()}")
     return detected

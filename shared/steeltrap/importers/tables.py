@@ -31,10 +31,10 @@ _MORE: Final = "{:,} more rows of this file can't be read; mend the ones that ar
 NOT_UTF_8: Final = "it is not valid UTF-8. Save the file as UTF-8, for example by `iconv -f WINDOWS-1252 -t UTF-8`."
 
 
-def checked_columns(given: Sequence[str]) -> dict[str, str]:
+def checked_columns(pairs: Sequence[str]) -> dict[str, str]:
     """The columns by field, of texts such as `content=Note`. Raises InvalidInput."""
     columns: dict[str, str] = {}
-    for each in given:
+    for each in pairs:
         field, equals, column = each.partition("=")
         field = {"date": "occurred_at", "time": "occurred_at"}.get(field.strip(), field.strip())
         if not equals or not column.strip() or (field not in FIELDS and not re.fullmatch(r"metadata\.\w+", field)):
@@ -126,9 +126,9 @@ def _why(error: Exception) -> str:
 
 def _part(row: list[str], columns: "_Columns", place: str, at: int, filing: Filing) -> Part:
     cells = {field: row[index].strip() for field, index in columns.fields.items() if index < len(row)}
-    kept = {name: row[index].strip() for name, index in columns.kept.items() if index < len(row)}
+    cells_kept = {name: row[index].strip() for name, index in columns.kept.items() if index < len(row)}
     try:
-        "".join((*cells.values(), *kept.values())).encode()
+        "".join((*cells.values(), *cells_kept.values())).encode()
     except UnicodeEncodeError:
         raise InvalidInput(NOT_UTF_8) from None
     if columns.width and any(cell.strip() for cell in row[columns.width :]):
@@ -137,7 +137,7 @@ def _part(row: list[str], columns: "_Columns", place: str, at: int, filing: Fili
         )
     if not (content := cells.pop("content", "")):
         return LeftOut(what="rows without text")
-    metadata: JsonObject = {name: cell for name, cell in kept.items() if cell}
+    metadata: JsonObject = {name: cell for name, cell in cells_kept.items() if cell}
     metadata |= {
         field.removeprefix(_METADATA): cell for field, cell in cells.items() if field.startswith(_METADATA) and cell
     }
@@ -171,12 +171,12 @@ def _columns(row: Sequence[str], columns: Mapping[str, str], name: str) -> _Colu
     if not is_header:
         return _Columns(fields=fields)
     width = max(index for index, cell in enumerate(row) if cell.strip()) + 1
-    kept: dict[str, int] = {}
+    others: dict[str, int] = {}
     for index, cell in enumerate(row[:width]):
         if index not in fields.values():
             title = cell.strip()
-            kept[title if title and title not in kept else f"column {index + 1}"] = index
-    return _Columns(fields=fields, kept=kept, width=width)
+            others[title if title and title not in others else f"column {index + 1}"] = index
+    return _Columns(fields=fields, kept=others, width=width)
 
 
 def _places(row: Sequence[str], columns: Mapping[str, str], name: str) -> tuple[dict[str, int], bool]:
@@ -184,7 +184,7 @@ def _places(row: Sequence[str], columns: Mapping[str, str], name: str) -> tuple[
     header = {cell.strip().casefold(): index for index, cell in reversed(list(enumerate(row)))}
     if not columns:
         places = {
-            field: header[known] for field, names in _KNOWN.items() if (known := _first(names, header)) is not None
+            field: header[place] for field, names in _KNOWN.items() if (place := _first(names, header)) is not None
         }
         if "content" not in places:
             raise InvalidInput(

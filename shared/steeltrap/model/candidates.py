@@ -81,8 +81,8 @@ class Candidates:
 
         names = list(dict.fromkeys(c.speaker for c in rows))
         number = {name: i for i, name in enumerate(names)}
-        known = range(len(frequencies or ())) if any(c.terms for c in rows) else ()
-        tokens = sorted({*known, *(token for c in rows for token in c.terms)})
+        token_ids = range(len(frequencies or ())) if any(c.terms for c in rows) else ()
+        tokens = sorted({*token_ids, *(token for c in rows for token in c.terms)})
         having = [[(i, c.terms[token]) for i, c in enumerate(rows) if token in c.terms] for token in tokens]
         return cls(
             ids=[c.id for c in rows],

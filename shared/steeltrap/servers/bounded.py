@@ -27,16 +27,16 @@ def bounded(body: Any, most: int, tool: Tool, arguments: Mapping[str, Any]) -> t
     if _fits(body, most):
         return body, None
     name, items = _longest_list(body)
-    kept = _first(items, most - _tokens(_with(body, name, [])))
-    small, note = _with(body, name, kept), f"Only the first {len(kept):,} of {len(items):,} are shown."
-    if not kept or not _fits(small, most):
+    first = _first(items, most - _tokens(_with(body, name, [])))
+    small, note = _with(body, name, first), f"Only the first {len(first):,} of {len(items):,} are shown."
+    if not first or not _fits(small, most):
         small = _shortened(_with(body, name, items[:1]), most)
         note = "Long texts and lists are shortened."
-        kept = items[:1]
-    if tool.cursor and kept and isinstance(small, dict) and len(kept) < len(items):
-        small["next"] = tool.cursor(kept[-1])
+        first = items[:1]
+    if tool.cursor and first and isinstance(small, dict) and len(first) < len(items):
+        small["next"] = tool.cursor(first[-1])
         return small, f"{note} Continue with `after`: the `next` of this answer."
-    return small, f"{note} {_advice(tool, arguments, len(kept), len(items))}".rstrip()
+    return small, f"{note} {_advice(tool, arguments, len(first), len(items))}".rstrip()
 
 
 def with_note(body: Any, note: str | None) -> Any:
@@ -48,12 +48,12 @@ def with_note(body: Any, note: str | None) -> Any:
     return {CUT: note, **(body if isinstance(body, dict) else {"result": body})}
 
 
-def _advice(tool: Tool, arguments: Mapping[str, Any], kept: int, total: int) -> str:
+def _advice(tool: Tool, arguments: Mapping[str, Any], count: int, total: int) -> str:
     fields = tool.input_schema["properties"]
-    if kept < total and "offset" in fields and not arguments.get("max_tokens"):
-        return f"Continue with `offset` {int(float(arguments.get('offset') or 0)) + kept}."
+    if count < total and "offset" in fields and not arguments.get("max_tokens"):
+        return f"Continue with `offset` {int(float(arguments.get('offset') or 0)) + count}."
     limit = next((name for name in _LIMITS if name in fields), None)
-    return f"Ask for something narrower, or for `{limit}` {max(1, kept)} at most." if limit else ""
+    return f"Ask for something narrower, or for `{limit}` {max(1, count)} at most." if limit else ""
 
 
 def _longest_list(body: Any) -> tuple[str | None, list[Any]]:

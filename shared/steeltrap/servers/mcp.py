@@ -56,9 +56,9 @@ PROMPTS: Final = (
 def get_memory_prompt(instructions: str, name: str, arguments: Mapping[str, str]) -> types.GetPromptResult:
     """A prompt in full. `instructions` are those of the toolset that is served. Raises MCPError for an unknown prompt,
     or one without an argument that it needs."""
-    known = {prompt.name: prompt for prompt in PROMPTS}
-    if name not in known:
-        raise MCPError(types.INVALID_PARAMS, f"There is no prompt `{name}`; there are: {', '.join(known)}.")
+    prompts = {prompt.name: prompt for prompt in PROMPTS}
+    if name not in prompts:
+        raise MCPError(types.INVALID_PARAMS, f"There is no prompt `{name}`; there are: {', '.join(prompts)}.")
     if name == _USE:
         text = f"In this conversation, use your memory tools as follows.\n\n{instructions}"
     else:
@@ -71,7 +71,7 @@ def get_memory_prompt(instructions: str, name: str, arguments: Mapping[str, str]
             "you found nothing, say so, and add nothing that you did not find there."
         )
     message = types.PromptMessage(role="user", content=types.TextContent(type="text", text=text))
-    return types.GetPromptResult(description=known[name].description, messages=[message])
+    return types.GetPromptResult(description=prompts[name].description, messages=[message])
 
 
 Run = Callable[[str, JsonObject], Awaitable[Result]]
@@ -133,8 +133,8 @@ async def read_memory_resource(run: Run, uri: str) -> types.ReadResourceResult:
     elif uri.startswith(_SCOPE):
         result = await run("core.list", {"limit": _SHOWN, "scope": unquote(uri.removeprefix(_SCOPE))})
     else:
-        known = ", ".join([RECENT, *(template.uri_template for template in TEMPLATES)])
-        raise MCPError(types.INVALID_PARAMS, f"There is no resource `{uri}`; there are: {known}.", {"uri": uri})
+        resources = ", ".join([RECENT, *(template.uri_template for template in TEMPLATES)])
+        raise MCPError(types.INVALID_PARAMS, f"There is no resource `{uri}`; there are: {resources}.", {"uri": uri})
     if result.error is not None:
         # The specification has no code of its own for what is not there.
         code = types.INVALID_PARAMS if isinstance(result.error, NotFound) else types.INVALID_REQUEST
@@ -198,8 +198,8 @@ def create_server(
     offered = door.catalogue.toolset(toolset)
 
     def entries(*, project: bool) -> list[tuple[Tool, types.Tool]]:
-        shown = ((tool, schemas.mcp(tool, project=project)) for tool in offered.tools.values())
-        return [(tool, types.Tool.model_validate(schema)) for tool, schema in shown]
+        offered_schemas = ((tool, schemas.mcp(tool, project=project)) for tool in offered.tools.values())
+        return [(tool, types.Tool.model_validate(schema)) for tool, schema in offered_schemas]
 
     listed, listed_in_project = entries(project=False), entries(project=True)
 
@@ -222,10 +222,10 @@ def create_server(
         permissions = EVERYTHING if caller is None else caller.permissions
         offered_tools = listed if caller is None or caller.project is None else listed_in_project
         refusals = [refusal(permissions, tool) for tool, _ in offered_tools]
-        shown = [entry for (_, entry), why in zip(offered_tools, refusals, strict=True) if why is None]
-        if not shown and refusals[0] is not None:
+        visible_tools = [entry for (_, entry), why in zip(offered_tools, refusals, strict=True) if why is None]
+        if not visible_tools and refusals[0] is not None:
             raise MCPError(types.INVALID_REQUEST, refusals[0].message)
-        return types.ListToolsResult(tools=shown)
+        return types.ListToolsResult(tools=visible_tools)
 
     async def call_tool(context: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
         key = (params.meta or {}).get(IDEMPOTENCY_KEY)
@@ -288,12 +288,12 @@ def create_server(
     return server
 
 
-def _timezone(context: Context, given: object) -> str | None:
+def _timezone(context: Context, value: object) -> str | None:
     """The zone that a call names in its `_meta`, else its HTTP request in a header. Raises MCPError."""
-    if given is not None and not isinstance(given, str):
+    if value is not None and not isinstance(value, str):
         raise MCPError(types.INVALID_PARAMS, f"`_meta.{TIMEZONE}` must be a string, such as Europe/Lisbon.")
     headers = getattr(context.request, "headers", None)
-    return given or (headers.get(TIMEZONE_HEADER) if headers is not None else None) or None
+    return value or (headers.get(TIMEZONE_HEADER) if headers is not None else None) or None
 
 
 def _decoded(tool: Tool, arguments: str) -> JsonObject:
@@ -360,7 +360,7 @@ async def _serve_until_answered(server: Server[Any], incoming: Any, outgoing: An
     """Serve messages, and tell the server that there are no more only once it has answered all: it would cancel those
     that it works on."""
     to_server, received = anyio.create_memory_object_stream[SessionMessage | Exception]()
-    sent, from_server = anyio.create_memory_object_stream[SessionMessage]()
+    sending, from_server = anyio.create_memory_object_stream[SessionMessage]()
     waiting: Counter[types.RequestId] = Counter()
     answered = anyio.Condition()
 
@@ -392,8 +392,8 @@ async def _serve_until_answered(server: Server[Any], incoming: Any, outgoing: An
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(pass_requests)
         tasks.start_soon(pass_answers)
-        async with sent:
-            await server.run(received, sent, server.create_initialization_options())
+        async with sending:
+            await server.run(received, sending, server.create_initialization_options())
 
 
 async def _lines_of_stdin() -> AsyncIterator[str]:

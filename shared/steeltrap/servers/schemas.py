@@ -62,16 +62,16 @@ def narrow(schema: JsonObject) -> JsonObject:
     Choices, limits and defaults are told in the descriptions instead.
     """
     kind = _type(schema)
-    shown: JsonObject = {"type": kind}
+    narrowed: JsonObject = {"type": kind}
     if text := _told(schema):
-        shown["description"] = text
+        narrowed["description"] = text
     if kind == "array":
-        shown["items"] = narrow(schema.get("items", {}))
+        narrowed["items"] = narrow(schema.get("items", {}))
     if kind == "object" and schema.get("properties"):
-        shown["properties"] = {name: narrow(field) for name, field in schema["properties"].items()}
+        narrowed["properties"] = {name: narrow(field) for name, field in schema["properties"].items()}
         if schema.get("required"):
-            shown["required"] = schema["required"]
-    return shown
+            narrowed["required"] = schema["required"]
+    return narrowed
 
 
 def _api(name: str, description: str, tools: Sequence[Tool]) -> JsonObject:
@@ -315,9 +315,9 @@ def _secrets() -> JsonObject:
 def _answer_headers(tool: Tool, toolset: Toolset) -> JsonObject:
     headers: JsonObject = {}
     if kinds := _outcomes(tool):
-        said = "How the search ended." if tool.operation in _SEARCHES else "What was not as usual."
+        description = "How the search ended." if tool.operation in _SEARCHES else "What was not as usual."
         headers["X-Steeltrap-Outcome"] = {
-            "description": f"{said} `X-Steeltrap-Outcome-Message` says it in a sentence.",
+            "description": f"{description} `X-Steeltrap-Outcome-Message` says it in a sentence.",
             "schema": {"type": "string", "enum": [kind.value for kind in kinds]},
         }
     if toolset.errors_are_answers:

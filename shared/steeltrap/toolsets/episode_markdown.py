@@ -41,31 +41,31 @@ def details(detail: Detail | None, detail_limit: int | None, limit: int) -> Want
     return lambda rank, item: item.is_key_moment and rank <= last
 
 
-def render(retrieved: list[Retrieved], wanted: Wanted, now: datetime, zone: tzinfo | None = UTC) -> str:
+def render(retrieved: list[Retrieved], details_of: Wanted, now: datetime, zone: tzinfo | None = UTC) -> str:
     """One block per memory, best first, without trailing white space."""
     blocks = []
     room = ANSWER_DETAIL_TOKENS
     for rank, item in enumerate(retrieved, 1):
-        said = _details(item.hit.memory, min(room, DETAIL_TOKENS)) if wanted(rank, item) else []
-        room -= sum(map(estimate_tokens, said))
-        blocks.append(_block(rank, item, said, age(_when(item.hit.memory), now, zone) or "in the future"))
+        detail_lines = _details(item.hit.memory, min(room, DETAIL_TOKENS)) if details_of(rank, item) else []
+        room -= sum(map(estimate_tokens, detail_lines))
+        blocks.append(_block(rank, item, detail_lines, age(_when(item.hit.memory), now, zone) or "in the future"))
     return "\n\n".join(blocks) if blocks else NOTHING
 
 
 def _details(memory: Memory, room: int) -> list[str]:
     """The messages, as many as fit, and how many more there are."""
     lines = [f'- {one_line(said.role)}: "{one_line(said.content)}"' for said in memory.messages]
-    shown = []
+    visible = []
     for line in lines:
         if (cost := estimate_tokens(line)) <= room:
             room -= cost
-            shown.append(line)
-    if left := len(lines) - len(shown):
-        shown.append(f"(+{_number(left, 'message')})")
-    return shown
+            visible.append(line)
+    if hidden := len(lines) - len(visible):
+        visible.append(f"(+{_number(hidden, 'message')})")
+    return visible
 
 
-def _block(rank: int, item: Retrieved, said: list[str], when: str) -> str:
+def _block(rank: int, item: Retrieved, detail_lines: list[str], when: str) -> str:
     memory = item.hit.memory
     moment = ", key moment" if item.is_key_moment else ""
     lines = [
@@ -73,8 +73,8 @@ def _block(rank: int, item: Retrieved, said: list[str], when: str) -> str:
         f"**When:** {when}",
         f"**Summary:** {one_line(gist(memory.content, memory.messages))}",
     ]
-    if said:
-        lines += ["", "**Details:**", *said]
+    if detail_lines:
+        lines += ["", "**Details:**", *detail_lines]
     return "\n".join(line.rstrip() for line in lines)
 
 

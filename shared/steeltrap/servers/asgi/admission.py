@@ -72,7 +72,7 @@ class Place:
 
     def start(self, work: Callable[[], T]) -> "asyncio.Future[T]":
         """The future result of the work in a thread, which holds the place until it ends, whoever waits for it."""
-        done, loop = Future[T](), asyncio.get_running_loop()
+        future, loop = Future[T](), asyncio.get_running_loop()
         for each in self._holds:
             each.hold()
 
@@ -85,9 +85,9 @@ class Place:
             with suppress(RuntimeError):  # the loop has ended, and with it all that was held
                 loop.call_soon_threadsafe(let_go)
 
-        done.add_done_callback(ended)
-        self._threads.start(partial(_fulfil, done, partial(copy_context().run, work)))
-        return asyncio.wrap_future(done)
+        future.add_done_callback(ended)
+        self._threads.start(partial(_fulfil, future, partial(copy_context().run, work)))
+        return asyncio.wrap_future(future)
 
 
 class CallThreads:
@@ -134,11 +134,11 @@ class CallThreads:
         """
         me = object()
         await self._take(me)
-        held = Held(partial(self._give_back, me))
+        hold = Held(partial(self._give_back, me))
         try:
-            yield Place(self, (held, *holds))
+            yield Place(self, (hold, *holds))
         finally:
-            held.let_go()
+            hold.let_go()
 
     async def run(self, work: Callable[[], T], *holds: Held) -> T:
         """The result of the work in a place of its own. Raises Unavailable when none becomes free soon."""
@@ -173,15 +173,15 @@ def _work(jobs: _Jobs) -> None:
     jobs.put(None)  # for the next thread
 
 
-def _fulfil(done: "Future[Any]", work: Callable[[], Any]) -> None:
-    if not done.set_running_or_notify_cancel():
+def _fulfil(future: "Future[Any]", work: Callable[[], Any]) -> None:
+    if not future.set_running_or_notify_cancel():
         return
     try:
         result = work()
     except BaseException as error:
-        done.set_exception(error)
+        future.set_exception(error)
     else:
-        done.set_result(result)
+        future.set_result(result)
 
 
 def no_place() -> Unavailable:
@@ -216,11 +216,11 @@ class FairShare:
         except BaseException:
             self._forget(caller.user, line)
             raise
-        held = Held(partial(self._give_back, caller.user, line, me))
+        hold = Held(partial(self._give_back, caller.user, line, me))
         try:
-            yield held
+            yield hold
         finally:
-            held.let_go()
+            hold.let_go()
 
     def _give_back(self, user: UserRef, line: anyio.CapacityLimiter, me: object) -> None:
         line.release_on_behalf_of(me)

@@ -140,9 +140,9 @@ def _endpoint(door: Door, admission: Admission, tool: Tool) -> Any:
             secrets = one_header(request.scope, SECRETS)
             timezone = one_header(request.scope, TIMEZONE)
             admitted = admission.admitted(request.scope, request.receive, tool.bounds, f"`{tool.full_name}`")
-            async with admitted as (known, body):
-                work = partial(answer, door, tool, body, known.caller, key, secrets, timezone, problems=problems)
-                return _response(await known.run(work))
+            async with admitted as (turn, body):
+                work = partial(answer, door, tool, body, turn.caller, key, secrets, timezone, problems=problems)
+                return _response(await turn.run(work))
         except SteeltrapError as error:
             return _response(refusal_reply(door, tool, error, problems=problems))
 

@@ -45,8 +45,8 @@ def hook_routes(door: Door, server: RunningServer, data: Path) -> list[BaseRoute
     async def hook(request: Request) -> Response:
         event = request.url.path.rpartition("/")[2]
         try:
-            async with admission.admitted(request.scope, request.receive, _BOUNDS, "a hook") as (known, body):
-                reply = await known.run(partial(_reply, door, known.caller.user.user_id, data, event, body))
+            async with admission.admitted(request.scope, request.receive, _BOUNDS, "a hook") as (turn, body):
+                reply = await turn.run(partial(_reply, door, turn.caller.user.user_id, data, event, body))
         except SteeltrapError as error:
             reply = error_reply(error)
         return Response(reply.body, reply.status, reply.headers)

@@ -61,13 +61,13 @@ class McpEndpoint:
         try:
             admitted = self._admission.admitted(scope, receive, self._bounds, self._what)
             # Without a free thread the answer is HTTP's, with its Retry-After, before the SDK has read the message.
-            async with admitted as (known, body), known.place() as place:
+            async with admitted as (turn, body), turn.place() as place:
                 if len(body) > self._bounds.values:
                     # The SDK makes objects of all of it before a tool can look at how many there are.
                     await place.run(partial(self._bounds.check_values, body, self._what))
                 if self._manager is None:
                     raise RuntimeError("the server's lifespan has not started")
-                extended = {**scope, CALLER: known.caller, PLACE: place}
+                extended = {**scope, CALLER: turn.caller, PLACE: place}
                 await self._manager.handle_request(extended, _replayed(body, receive), send)
         except SteeltrapError as error:
             await send_reply(error_reply(error), send)
@@ -114,10 +114,10 @@ def message_bounds(toolset: Toolset) -> Bounds:
 
 def _replayed(body: bytearray, receive: Receive) -> Receive:
     """Receives a body that was read already, then what comes after it."""
-    left: list[Message] = [{"type": "http.request", "body": bytes(body), "more_body": False}]
+    messages: list[Message] = [{"type": "http.request", "body": bytes(body), "more_body": False}]
 
     async def replay() -> Message:
-        return left.pop() if left else await receive()
+        return messages.pop() if messages else await receive()
 
     return replay
 

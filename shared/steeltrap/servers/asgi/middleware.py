@@ -155,8 +155,8 @@ def _own_host(scope: Scope) -> str:
     if len(names) == 1 and is_loopback(names[0]):
         return names[0]
     address, port = scope.get("server") or ("localhost", None)
-    named = f"[{address}]" if ":" in address else address
-    return named if port is None else f"{named}:{port}"
+    host = f"[{address}]" if ":" in address else address
+    return host if port is None else f"{host}:{port}"
 
 
 class Challenging:

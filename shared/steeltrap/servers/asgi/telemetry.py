@@ -81,10 +81,10 @@ def _log_request(scope: Scope, status: int, milliseconds: float) -> None:
 
 def _id(scope: Scope) -> str:
     try:
-        given = one_header(scope, HEADER) or ""
+        value = one_header(scope, HEADER) or ""
     except InvalidInput:  # two of them
-        given = ""
-    return given if _ID.fullmatch(given) else token_hex(8)
+        value = ""
+    return value if _ID.fullmatch(value) else token_hex(8)
 
 
 def _path(scope: Scope) -> str:
@@ -123,8 +123,8 @@ class Metrics:
             registry=registry,
         )
         self._users, self._bytes = (
-            Gauge(name, said, registry=registry, multiprocess_mode="livesum")
-            for name, said in (
+            Gauge(name, help, registry=registry, multiprocess_mode="livesum")
+            for name, help in (
                 ("steeltrap_open_users", "Users whose files are open; one that two workers have open counts twice."),
                 ("steeltrap_index_bytes", "Memory of the search indexes and caches of open users."),
             )

@@ -87,10 +87,10 @@ class ApiKeys:
 
     def find(self, secret: str) -> ApiKey | None:
         """The key of a secret. Raises Unavailable when the folder can't be read."""
-        named = _KEY.fullmatch(secret)
-        if named is None:
+        match = _KEY.fullmatch(secret)
+        if match is None:
             return None
-        key = self._read(named[1])
+        key = self._read(match[1])
         with _translated():
             return key if key and compare_digest(key.sha256, _digest(secret)) else None
 
@@ -118,7 +118,7 @@ class ApiKeys:
 
     def ids(self) -> list[str]:
         """The ids of all keys. Raises Unavailable."""
-        return [named[1] for named in map(_FILE.fullmatch, self.folder.written()) if named]
+        return [match[1] for match in map(_FILE.fullmatch, self.folder.written()) if match]
 
     def all(self) -> list[ApiKey]:
         """Every key, oldest first. Raises Unavailable when one can't be read."""
@@ -143,10 +143,10 @@ def _file(id: str) -> str:
 
 def _key(content: bytes) -> ApiKey:
     with _translated():
-        known = json.loads(content)
-        allowed = known.pop("permissions", {})
+        fields = json.loads(content)
+        allowed = fields.pop("permissions", {})
         toolsets = tuple(allowed.pop("toolsets", ()))
-        return ApiKey(**known, permissions=Permissions(**allowed, toolsets=toolsets))
+        return ApiKey(**fields, permissions=Permissions(**allowed, toolsets=toolsets))
 
 
 def is_api_key(scope: Scope) -> bool:

@@ -125,10 +125,10 @@ def trust(untrusted: object) -> Permissions:
 
     Raises IdentityMissing for what is neither true nor false: taken for false, it would trust by mistake.
     """
-    said = str(untrusted or "false").strip().lower()
-    if said not in ("true", "false"):
+    value = str(untrusted or "false").strip().lower()
+    if value not in ("true", "false"):
         raise refused_token("What says whether the caller is untrusted must be true or false.")
-    return Permissions(untrusted=said == "true")
+    return Permissions(untrusted=value == "true")
 
 
 AT_ONCE: Final = (LocalUser, TrustedHeaders, Authorizer)
@@ -151,8 +151,8 @@ def one_header(scope: Scope, name: str) -> str | None:
 
     Raises InvalidInput when it came twice (merged, two users would make a third) or is not UTF-8.
     """
-    wanted = name.lower().encode()
-    values = [bytes(value) for key, value in scope["headers"] if bytes(key).lower() == wanted]
+    key_name = name.lower().encode()
+    values = [bytes(value) for key, value in scope["headers"] if bytes(key).lower() == key_name]
     if len(values) > 1:
         raise InvalidInput(f"The header `{name}` came {len(values)} times; send it once.")
     try:

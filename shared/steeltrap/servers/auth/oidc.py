@@ -105,8 +105,8 @@ class IssuerKeys:
 
     def key(self, kid: str) -> jwt.PyJWK | None:
         """A key, None when the issuer has none of this id. Raises Unavailable when the issuer does not answer."""
-        if (known := self._known(kid)) is not None:
-            return known
+        if (key := self._known(kid)) is not None:
+            return key
         # One asks. The others wait only for the first keys, or those in place of old ones, of an issuer that is well:
         # whoever makes up key ids must not hold up calls that need no issuer.
         waits = self._answered and self._monotonic() >= self._until
@@ -115,12 +115,12 @@ class IssuerKeys:
         try:
             if self._monotonic() >= self._again and self._known(kid) is None:
                 self._answered = self._ask()
-            known = self._known(kid)
+            key = self._known(kid)
         finally:
             self._lock.release()
-        if known is None and not self._answered:
+        if key is None and not self._answered:
             raise _unanswered(PAUSE_SECONDS)
-        return known
+        return key
 
     def _known(self, kid: str) -> jwt.PyJWK | None:
         return self._keys.get(kid) if self._monotonic() < self._until else None
@@ -138,10 +138,10 @@ class IssuerKeys:
             self._again = self._monotonic() + PAUSE_SECONDS
 
     def _discovered(self) -> str:
-        known = _fetch(self.issuer.rstrip("/") + "/.well-known/openid-configuration")
-        url = known.get("jwks_uri")
-        if known.get("issuer") != self.issuer:
-            raise ValueError(f"its openid-configuration names another issuer, {known.get('issuer')!r}")
+        document = _fetch(self.issuer.rstrip("/") + "/.well-known/openid-configuration")
+        url = document.get("jwks_uri")
+        if document.get("issuer") != self.issuer:
+            raise ValueError(f"its openid-configuration names another issuer, {document.get('issuer')!r}")
         if not isinstance(url, str) or not _is_trustworthy(url):
             raise ValueError(f"the URL of its keys, {url!r}, does not begin with https://")
         return url

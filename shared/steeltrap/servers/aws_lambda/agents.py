@@ -55,15 +55,15 @@ def gateway_call(context: Any) -> Mapping[str, Any] | None:
     return custom if isinstance(custom, Mapping) and _TOOL in custom else None
 
 
-def answer_gateway(open: Open, toolset: str, gateways: tuple[str, ...], event: Any, said: Mapping[str, Any]) -> Any:
+def answer_gateway(open: Open, toolset: str, gateways: tuple[str, ...], event: Any, metadata: Mapping[str, Any]) -> Any:
     """The answer to a gateway's call. A dialect's error is an answer too: the model reads it and mends its call."""
     try:
-        caller = _gateway_caller(said, gateways)
+        caller = _gateway_caller(metadata, gateways)
         door = open_safely(open)
-        tool = _gateway_tool(door.catalogue.toolset(toolset), said[_TOOL])
+        tool = _gateway_tool(door.catalogue.toolset(toolset), metadata[_TOOL])
     except SteeltrapError as error:
         return {"error": error_object(error)}
-    timezone = _header(said.get(_HEADERS), TIMEZONE)
+    timezone = _header(metadata.get(_HEADERS), TIMEZONE)
     result = door.invoke(tool, event, caller, timezone=None if timezone is None else str(timezone))
     flush_usage(door)
     if result.error is not None and isinstance(result.body, str):
@@ -80,14 +80,14 @@ def _gateway_tool(offered: Toolset, name: object) -> Tool:
     return offered.tools[tool]
 
 
-def _gateway_caller(said: Mapping[str, Any], gateways: tuple[str, ...]) -> Caller:
+def _gateway_caller(metadata: Mapping[str, Any], gateways: tuple[str, ...]) -> Caller:
     """The caller that the interceptor of an accepted gateway named. Raises AccessDenied, IdentityMissing."""
-    if said.get(_GATEWAY) not in gateways:
+    if metadata.get(_GATEWAY) not in gateways:
         raise AccessDenied(
             "This function doesn't accept calls of this gateway. Its operator must name the gateway's id in "
             "STEELTRAP_AGENTCORE_GATEWAYS."
         )
-    header = _header(said.get(_HEADERS), CALLER_HEADER)
+    header = _header(metadata.get(_HEADERS), CALLER_HEADER)
     if header is None:
         raise IdentityMissing(
             f"The gateway passed no caller. Its request interceptor must set the header `{CALLER_HEADER}`, and the "
@@ -98,10 +98,10 @@ def _gateway_caller(said: Mapping[str, Any], gateways: tuple[str, ...]) -> Calle
 
 def _header(headers: object, name: str) -> object:
     """The value of a header, None without one. Raises IdentityMissing if it came twice."""
-    given = _json(headers) if isinstance(headers, str) else headers
-    if not isinstance(given, Mapping):
+    fields = _json(headers) if isinstance(headers, str) else headers
+    if not isinstance(fields, Mapping):
         return None
-    values = [value for key, value in given.items() if str(key).lower() == name.lower()]
+    values = [value for key, value in fields.items() if str(key).lower() == name.lower()]
     if len(values) > 1:
         raise IdentityMissing(f"The header `{name}` came {len(values)} times; send it once.")
     return values[0] if values else None
@@ -172,8 +172,12 @@ def _response(event: JsonObject, body: Any, error: SteeltrapError | None) -> Jso
     else:
         response["httpStatusCode"] = 200 if error is None else STATUS[error.code]
         response["responseBody"] = {_JSON: {"body": compact(body)}}
-    kept = {name: event[name] for name in ("sessionAttributes", "promptSessionAttributes") if event.get(name)}
-    return {"messageVersion": "1.0", "response": response, **(kept if _size(kept) < MOST_BYTES // 2 else {})}
+    attributes = {name: event[name] for name in ("sessionAttributes", "promptSessionAttributes") if event.get(name)}
+    return {
+        "messageVersion": "1.0",
+        "response": response,
+        **(attributes if _size(attributes) < MOST_BYTES // 2 else {}),
+    }
 
 
 def _agent_tool(offered: Toolset, event: JsonObject) -> Tool:
@@ -196,18 +200,18 @@ def _agent_caller(event: JsonObject, agents: tuple[str, ...]) -> Caller:
             "STEELTRAP_BEDROCK_AGENTS."
         )
     attributes = event.get("sessionAttributes") or {}
-    named = {name: attributes.get(name) for name in NAMED} if isinstance(attributes, dict) else {}
-    given = {name: value for name, value in named.items() if value is not None}
-    if not isinstance(given.get("user_id"), str) or not all(isinstance(value, str) for value in given.values()):
+    values = {name: attributes.get(name) for name in NAMED} if isinstance(attributes, dict) else {}
+    identity = {name: value for name, value in values.items() if value is not None}
+    if not isinstance(identity.get("user_id"), str) or not all(isinstance(value, str) for value in identity.values()):
         raise IdentityMissing(
             "The session attributes name no user. The application must set `user_id` in `sessionState."
             "sessionAttributes` when it invokes the agent; a parameter can't name a user."
         )
-    conversation = given.get("conversation_id") or event.get("sessionId")
-    given["agent_id"] = given.get("agent_id") or agent_id
+    conversation = identity.get("conversation_id") or event.get("sessionId")
+    identity["agent_id"] = identity.get("agent_id") or agent_id
     if isinstance(conversation, str):
-        given["conversation_id"] = conversation
-    return named_caller(given)
+        identity["conversation_id"] = conversation
+    return named_caller(identity)
 
 
 def _timezone(event: JsonObject) -> str | None:
@@ -225,13 +229,13 @@ def _arguments(tool: Tool, event: JsonObject) -> JsonObject:
     for name in ("content", _JSON, "properties"):
         body = body.get(name) if isinstance(body, dict) else None
     arguments: JsonObject = {}
-    for given in (*(event.get("parameters") or ()), *(body or ())):
-        if not isinstance(given, dict) or not isinstance(given.get("name"), str) or "value" not in given:
+    for parameter in (*(event.get("parameters") or ()), *(body or ())):
+        if not isinstance(parameter, dict) or not isinstance(parameter.get("name"), str) or "value" not in parameter:
             raise InvalidInput('Each parameter must be {"name": "...", "type": "...", "value": "..."}.')
-        if given["name"] in arguments:
-            raise InvalidInput(f"`{cut(given['name'])}` is given twice; give it once.")
-        schema = tool.input_schema["properties"].get(given["name"], {})
-        arguments[given["name"]] = _parsed(schema, given["value"])
+        if parameter["name"] in arguments:
+            raise InvalidInput(f"`{cut(parameter['name'])}` is given twice; give it once.")
+        schema = tool.input_schema["properties"].get(parameter["name"], {})
+        arguments[parameter["name"]] = _parsed(schema, parameter["value"])
     return arguments
 
 
@@ -264,10 +268,10 @@ def agent_handler(
 
     Raises InvalidInput for an invalid setting, at the function's start.
     """
-    known = settings or read_settings()
-    if known.agent_toolset not in CATALOGUE.toolsets:
+    config = settings or read_settings()
+    if config.agent_toolset not in CATALOGUE.toolsets:
         raise InvalidInput(f"STEELTRAP_AGENT_TOOLSET must be one of {', '.join(CATALOGUE.toolsets)}.")
-    gateways, agents = _ids(known.agentcore_gateways), _ids(known.bedrock_agents)
+    gateways, agents = _ids(config.agentcore_gateways), _ids(config.bedrock_agents)
     if open is opened_door:
         before_snapshot(loaded_door)
 
@@ -275,10 +279,10 @@ def agent_handler(
         if pool_identity(context) is not None:
             return {"error": error_object(InvalidInput(_UNKNOWN))}  # whatever its event imitates
         # A gateway's event is what a model wrote, so it is never taken for an action group's event.
-        if (said := gateway_call(context)) is not None:
-            return answer_gateway(open, known.agent_toolset, gateways, event, said)
+        if (metadata := gateway_call(context)) is not None:
+            return answer_gateway(open, config.agent_toolset, gateways, event, metadata)
         if is_bedrock(event):
-            return answer_agent(open, known.agent_toolset, agents, event)
+            return answer_agent(open, config.agent_toolset, agents, event)
         return {"error": error_object(InvalidInput(_UNKNOWN))}
 
     return instrumented(handler, reporting(telemetry, is_own=open is opened_door))
@@ -300,10 +304,10 @@ def interceptor_handler(*, settings: Settings | None = None, telemetry: Telemetr
 
     Raises InvalidInput without an issuer, at the function's start.
     """
-    known = settings or read_settings()
-    if not known.oidc_issuer:
+    config = settings or read_settings()
+    if not config.oidc_issuer:
         raise InvalidInput("STEELTRAP_OIDC_ISSUER is not set; this function needs the issuer of the tokens.")
-    names = claim_names(known)
+    names = claim_names(config)
 
     def handler(event: Any, context: Any) -> JsonObject:
         request = _request(event)
@@ -311,7 +315,7 @@ def interceptor_handler(*, settings: Settings | None = None, telemetry: Telemetr
             return {"error": error_object(InvalidInput("This function takes requests of an AgentCore gateway only."))}
         body = request.get("body")
         try:
-            caller = _caller(request.get("headers"), names, known.oidc_issuer)
+            caller = _caller(request.get("headers"), names, config.oidc_issuer)
         except SteeltrapError as error:
             _log.info("refused", extra={"error": error.code})
             return _output("transformedGatewayResponse", {"statusCode": 403, "body": _refusal(body, error)})
@@ -327,8 +331,8 @@ def _request(event: Any) -> Mapping[str, Any] | None:
 
 
 def _caller(headers: object, names: ClaimNames, issuer: str) -> Caller:
-    given = headers if isinstance(headers, dict) else {}
-    scope = {"headers": [(str(name).lower().encode(), str(value).encode()) for name, value in given.items()]}
+    fields = headers if isinstance(headers, dict) else {}
+    scope = {"headers": [(str(name).lower().encode(), str(value).encode()) for name, value in fields.items()]}
     claims = _claims(bearer_token(scope))
     if claims.get("iss") != issuer:
         raise IdentityMissing(f"The request has no token of {issuer}.")

@@ -22,8 +22,8 @@ def metadata_handler(*, settings: Settings | None = None, telemetry: Telemetry |
 
     Raises InvalidInput without an issuer, at the function's start.
     """
-    known = settings or read_settings()
-    if not known.oidc_issuer:
+    config = settings or read_settings()
+    if not config.oidc_issuer:
         raise InvalidInput("STEELTRAP_OIDC_ISSUER is not set; this function needs the issuer of the tokens.")
     served = {"", *mcp_paths(CATALOGUE)}
 
@@ -31,7 +31,7 @@ def metadata_handler(*, settings: Settings | None = None, telemetry: Telemetry |
         request = http_request(event)
         if request is None:
             return {"error": error_object(InvalidInput("This function takes events of an HTTP API only."))}
-        return http_response(_answer(request, served, known), request)
+        return http_response(_answer(request, served, config), request)
 
     return instrumented(handler, reporting(telemetry, is_own=settings is None))
 

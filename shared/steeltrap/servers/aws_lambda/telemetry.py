@@ -87,8 +87,8 @@ class Telemetry:
             "bytes": measure.answer_bytes,
             "redacted": measure.redacted or None,
         }
-        shown = {name: value for name, value in ended.items() if value is not None}
-        self._logger.info("%s %s", measure.tool, measure.error or "ok", extra={**facts, **shown})
+        outcome = {name: value for name, value in ended.items() if value is not None}
+        self._logger.info("%s %s", measure.tool, measure.error or "ok", extra={**facts, **outcome})
         self._measure(measure)
 
     def answered(self, answer: Any) -> None:

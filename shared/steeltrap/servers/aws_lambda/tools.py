@@ -135,8 +135,8 @@ def flush_usage(door: Door) -> None:
 
 def time_left(context: Any) -> float:
     """Seconds that the function may still run, less a margin for the answer."""
-    left = getattr(context, "get_remaining_time_in_millis", None)
-    return _SECONDS if left is None else max(1.0, left() / 1000 - _MARGIN_SECONDS)
+    milliseconds_left = getattr(context, "get_remaining_time_in_millis", None)
+    return _SECONDS if milliseconds_left is None else max(1.0, milliseconds_left() / 1000 - _MARGIN_SECONDS)
 
 
 _UNKNOWN: Final = (
@@ -166,8 +166,8 @@ def direct(operation: str | None, open: Open, event: Any, identity: str | None =
         if not isinstance(event, dict) or "tool" not in event or not event.keys() <= _FIELDS:
             raise InvalidInput(_UNKNOWN)
         door = open_safely(open)
-        named = door.catalogue.tool(f"{event.get('toolset', '')}.{event['tool']}")
-        tool = named if operation is None else served(door.catalogue, named, operation)
+        definition = door.catalogue.tool(f"{event.get('toolset', '')}.{event['tool']}")
+        tool = definition if operation is None else served(door.catalogue, definition, operation)
         caller = _caller(event.get("caller"))
         if identity is not None:
             caller = _of_pool(identity, caller)
@@ -199,12 +199,12 @@ def error_object(error: SteeltrapError) -> JsonObject:
     return {**error.details, "code": error.code, "message": error.message, "retryable": error.can_retry}
 
 
-def _caller(given: object) -> Caller | None:
-    if given is None:
+def _caller(caller: object) -> Caller | None:
+    if caller is None:
         return None
-    if not isinstance(given, dict) or not given.keys() <= _CALLER_FIELDS:
+    if not isinstance(caller, dict) or not caller.keys() <= _CALLER_FIELDS:
         raise InvalidInput(f"`caller` must be an object of {', '.join(sorted(_CALLER_FIELDS))}.")
-    values = {name: value for name, value in given.items() if value is not None}
+    values = {name: value for name, value in caller.items() if value is not None}
     if not all(isinstance(value, str) for value in values.values()):
         raise InvalidInput("each field of `caller` must be a string.")
     user = UserRef(values.pop("user_id", ""), values.pop("tenant", ""))
@@ -215,20 +215,24 @@ NAMED: Final = ("user_id", "tenant", "agent_id", "conversation_id", "untrusted")
 """The fields that name a caller on other platforms, each a text; only the first is required."""
 
 
-def named_caller(named: Mapping[str, str]) -> Caller:
+def named_caller(fields: Mapping[str, str]) -> Caller:
     """The caller of some of `NAMED`. Raises IdentityMissing."""
-    user = UserRef(named.get("user_id", ""), named.get("tenant", ""))
-    permissions = trust(named.get("untrusted"))
+    user = UserRef(fields.get("user_id", ""), fields.get("tenant", ""))
+    permissions = trust(fields.get("untrusted"))
     try:
-        return identified(Caller(user, named.get("agent_id"), named.get("conversation_id"), permissions=permissions))
+        return identified(Caller(user, fields.get("agent_id"), fields.get("conversation_id"), permissions=permissions))
     except InvalidInput as error:
         raise IdentityMissing(error.message) from None
 
 
-def _of_pool(identity: str, named: Caller | None) -> Caller:
+def _of_pool(identity: str, caller_given: Caller | None) -> Caller:
     """The caller of an identity pool: it may name its conversation, nothing else. Raises AccessDenied."""
-    caller = Caller(UserRef(identity), None, named.conversation_id if named else None)
-    if named is not None and replace(named, user=UserRef(named.user.user_id or identity, named.user.tenant)) != caller:
+    caller = Caller(UserRef(identity), None, caller_given.conversation_id if caller_given else None)
+    if (
+        caller_given is not None
+        and replace(caller_given, user=UserRef(caller_given.user.user_id or identity, caller_given.user.tenant))
+        != caller
+    ):
         raise AccessDenied(
             "You invoke as an identity of a Cognito identity pool, so `caller` may only hold `conversation_id`."
         )
@@ -309,10 +313,10 @@ def tool_handler(
     CloudWatch; with a custom `open`, only to the given `telemetry`. Raises InvalidInput for a setting that doesn't fit:
     the function fails at its start, by the setting's name.
     """
-    known = settings or read_settings()
+    config = settings or read_settings()
     if open is opened_door:
         before_snapshot(loaded_door)
-    found_by = identity or authorizer(known)
+    found_by = identity or authorizer(config)
     reports = reporting(telemetry, is_own=open is opened_door)
 
     def handler(event: Any, context: Any) -> JsonObject:
@@ -322,7 +326,7 @@ def tool_handler(
         if request is not None:
             return http_response(_http(operation, open, found_by, request), request)
         if is_queue(event):
-            return take(operation, open, event, names_callers=known.queue_callers, reports=reports)
+            return take(operation, open, event, names_callers=config.queue_callers, reports=reports)
         return direct(operation, open, event)
 
     return instrumented(handler, reports)

@@ -106,12 +106,17 @@ def index_handler(
 
 def _rebuild(open: Callable[[], "Upkeep"], ends: float, accept_refused: bool) -> JsonObject:
     with closing(open()) as upkeep:
-        done = maintenance.rebuild_index(
+        reindexed = maintenance.rebuild_index(
             upkeep.truth, upkeep.index, accept_refused=accept_refused, seconds_left=lambda: ends - time.monotonic()
         )
-    if done.cut_short:
-        return {"written": done.written, "switched": False}
-    return {"written": done.written, "refused": done.refused, "why": done.why, "switched": done.switched}
+    if reindexed.cut_short:
+        return {"written": reindexed.written, "switched": False}
+    return {
+        "written": reindexed.written,
+        "refused": reindexed.refused,
+        "why": reindexed.why,
+        "switched": reindexed.switched,
+    }
 
 
 def _sweep(open: Callable[[], "Upkeep"]) -> JsonObject:
@@ -124,8 +129,8 @@ def _answer_stack(
 ) -> JsonObject:
     """Tell CloudFormation how it went; one that hears nothing waits for an hour."""
     try:
-        made = event["RequestType"] != "Delete" and _make(open, ends, pause)
-        response: JsonObject = {"Status": "SUCCESS", "Data": {"Made": str(made).lower()}}
+        is_made = event["RequestType"] != "Delete" and _make(open, ends, pause)
+        response: JsonObject = {"Status": "SUCCESS", "Data": {"Made": str(is_made).lower()}}
     except Exception as fault:
         log_fault("making the search index", fault)
         reason = fault.message if isinstance(fault, SteeltrapError) else "The function's log says why."

@@ -118,8 +118,11 @@ def _who(caller: Caller | None) -> dict[str, str] | None:
     if caller is None or (caller.user == UserRef("local") and not caller.user.tenant):
         return None
     details = {"tenant": caller.user.tenant, "agent": caller.agent_id or ""}
-    told = ", ".join(f"{name} {value}" for name, value in details.items() if value)
-    return {"user": caller.user.user_id, "details": f"{told}; read only" if caller.permissions.read_only else told}
+    description = ", ".join(f"{name} {value}" for name, value in details.items() if value)
+    return {
+        "user": caller.user.user_id,
+        "details": f"{description}; read only" if caller.permissions.read_only else description,
+    }
 
 
 def refused(console: Console, request: Request, error: SteeltrapError, form: Fields | None = None) -> Response:

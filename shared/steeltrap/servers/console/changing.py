@@ -31,9 +31,9 @@ def new_form(request: PageRequest) -> Page:
 
 def create(request: PageRequest) -> Reply:
     """Save what the form says; the same form twice is one memory."""
-    given = {name: value for name, value in _given(request).items() if value not in ("", [], False)}
+    form = {name: value for name, value in _given(request).items() if value not in ("", [], False)}
     try:
-        saved = request.ask("save", once=first(request.form, "once") or None, **_arguments(request, given))
+        saved = request.ask("save", once=first(request.form, "once") or None, **_arguments(request, form))
     except SteeltrapError as error:
         if not error.fixable:
             raise
@@ -45,9 +45,9 @@ def create(request: PageRequest) -> Reply:
 def edit_form(request: PageRequest) -> Page:
     """The form with what is stored, or with what somebody typed before they had to sign in again."""
     memory = request.ask("get", id=request.id)
-    kept = _kept(request) if request.form else _stored(request, memory)
+    form = _kept(request) if request.form else _stored(request, memory)
     version = _version(request) or memory["version"]
-    values = {"kept": kept, "id": memory["id"], "version": version, "error": "", "once": ""}
+    values = {"kept": form, "id": memory["id"], "version": version, "error": "", "once": ""}
     return Page(template="edit.html", values=values)
 
 
@@ -57,9 +57,9 @@ def edit(request: PageRequest) -> Reply:
     if version is None:
         raise InvalidInput("The form has no version; open the memory again.")
     memory = request.ask("get", id=request.id)
-    wanted = _given(request)
+    fields = _given(request)
     stored = _comparable(request, memory)
-    changes = {name: value for name, value in wanted.items() if value != stored[name]}
+    changes = {name: value for name, value in fields.items() if value != stored[name]}
     if not changes:
         return Redirect(url(memory_url(memory["id"]), said="saved"))
     if memory["version"] != version:
@@ -106,8 +106,8 @@ def restore(request: PageRequest) -> Reply:
 
 def undo(request: PageRequest) -> Reply:
     """Undo the last change, of the version that the page showed: a second click doesn't go back one more."""
-    done = _undo(request, _version(request))
-    return Redirect(url(memory_url(request.id), said="undone" if done else "changed-meanwhile"))
+    is_undone = _undo(request, _version(request))
+    return Redirect(url(memory_url(request.id), said="undone" if is_undone else "changed-meanwhile"))
 
 
 def forget_form(request: PageRequest) -> Page:
@@ -136,25 +136,25 @@ def _undo(request: PageRequest, version: int | None) -> bool:
 
 def _both_texts(request: PageRequest, memory: JsonObject) -> Page:
     """The text that is stored by now, that of the form, and a form that may overwrite it knowingly."""
-    kept = _kept(request)
+    form = _kept(request)
     values = {
         "memory": memory,
-        "kept": kept,
+        "kept": form,
         "id": memory["id"],
         "version": memory["version"],
         "error": "",
         "once": "",
         "by": memory.get("updated_by") or memory.get("agent_id") or "",
         "time": when(memory["updated_at"], request.zone),
-        "pieces": difference(memory["content"], kept["content"]),
+        "pieces": difference(memory["content"], form["content"]),
     }
     return Page(template="conflict.html", values=values, status=409)
 
 
 def _given(request: PageRequest) -> dict[str, Any]:
-    kept = _kept(request)
-    tags = [tag for part in kept.pop("tags").split(",") if (tag := part.strip())]
-    return {**kept, "tags": tags, "pinned": kept["pinned"] == "true"}
+    form = _kept(request)
+    tags = [tag for part in form.pop("tags").split(",") if (tag := part.strip())]
+    return {**form, "tags": tags, "pinned": form["pinned"] == "true"}
 
 
 def _kept(request: PageRequest) -> dict[str, str]:
@@ -179,21 +179,21 @@ def _comparable(request: PageRequest, memory: JsonObject) -> dict[str, Any]:
     return {**stored, "tags": memory.get("tags", []), "pinned": bool(memory.get("pinned"))}
 
 
-def _arguments(request: PageRequest, given: dict[str, Any]) -> dict[str, Any]:
+def _arguments(request: PageRequest, fields: dict[str, Any]) -> dict[str, Any]:
     """The arguments of save and update for what a form says. Raises InvalidInput."""
-    arguments = {name: value for name, value in given.items() if name not in _DAYS}
-    empty = [field for name, field in _EMPTIED.items() if given.get(name) == ""]
+    arguments = {name: value for name, value in fields.items() if name not in _DAYS}
+    empty = [field for name, field in _EMPTIED.items() if fields.get(name) == ""]
     if "occurred_at" in empty:
         empty.append("occurred_until")
     if empty:
         arguments = {name: value for name, value in arguments.items() if name not in empty} | {"clear": empty}
-    if happened := given.get("happened"):
+    if happened := fields.get("happened"):
         arguments["occurred_at"] = happened
-    if expires := given.get("expires"):
-        left = end_of_day(request, expires) - request.now
-        if left <= timedelta(0):
+    if expires := fields.get("expires"):
+        lifetime = end_of_day(request, expires) - request.now
+        if lifetime <= timedelta(0):
             raise InvalidInput("A memory can't expire on a day that is over; choose today or a later day.")
-        arguments["ttl_seconds"] = int(left.total_seconds())
+        arguments["ttl_seconds"] = int(lifetime.total_seconds())
     return arguments
 
 

@@ -37,10 +37,10 @@ def choose(request: PageRequest) -> Reply:
         case "tag" | "move" as what:
             return Page(template="choose.html", values={"what": what, "chosen": chosen, **_tags_of(request, chosen)})
         case "tag-now":
-            added, gone = (_names(first(request.form, name)) for name in ("add", "remove"))
-            if not added and not gone:
+            added, removed = (_names(first(request.form, name)) for name in ("add", "remove"))
+            if not added and not removed:
                 raise InvalidInput("Name a tag to add or to take away.")
-            return _done(request, "tagged", chosen, lambda ask, one: _tag(ask, one, added, gone))
+            return _done(request, "tagged", chosen, lambda ask, one: _tag(ask, one, added, removed))
         case "move-now":
             scope = check_scope(first(request.form, "scope").strip())
             return _done(request, "moved", chosen, lambda ask, one: _move(ask, one, scope), scope=scope)
@@ -75,17 +75,17 @@ def merge(request: PageRequest) -> Reply:
 
 
 def _chosen(request: PageRequest) -> list[Chosen]:
-    found: dict[str, Chosen] = {}
+    chosen: dict[str, Chosen] = {}
     for value in request.form.get("chosen", ()):
         id, _, version = value.rpartition(":")
         if not id or not (version.isascii() and version.isdigit() and len(version) <= 9):
             raise InvalidInput("The form can't be read; open the list again.")
-        found[id] = Chosen(id, int(version))
-    if not found:
+        chosen[id] = Chosen(id, int(version))
+    if not chosen:
         raise InvalidInput("Choose at least one memory.")
-    if len(found) > MOST:
-        raise InvalidInput(f"At most {MOST} memories are changed at once; {len(found)} are chosen.")
-    return list(found.values())
+    if len(chosen) > MOST:
+        raise InvalidInput(f"At most {MOST} memories are changed at once; {len(chosen)} are chosen.")
+    return list(chosen.values())
 
 
 def _done(
@@ -97,21 +97,21 @@ def _done(
 ) -> Page:
     """The page of what was done. A change answers the new version, None where nothing was to be done."""
     changed: list[Chosen] = []
-    left: Counter[str] = Counter()
+    reasons: Counter[str] = Counter()
     same = 0
     for number, one in enumerate(chosen):
         try:
             version = change(request.ask, one)
         except SteeltrapError as error:
             if isinstance(error, Throttled | Unavailable):
-                left[error.message] += len(chosen) - number
+                reasons[error.message] += len(chosen) - number
                 break
-            left[_CHANGED if error.code in ("conflict", NotFound.code) else error.message] += 1
+            reasons[_CHANGED if error.code in ("conflict", NotFound.code) else error.message] += 1
             continue
         same += version is None
         changed += [] if version is None else [Chosen(one.id, version)]
-    told: JsonObject = {"what": what, "changed": changed, "same": same, "left": left.most_common()}
-    return Page(template="chosen.html", values={"scope": "", **told, **more})
+    values: JsonObject = {"what": what, "changed": changed, "same": same, "left": reasons.most_common()}
+    return Page(template="chosen.html", values={"scope": "", **values, **more})
 
 
 def _delete(ask: Callable[..., Any], one: Chosen) -> int:
@@ -119,15 +119,15 @@ def _delete(ask: Callable[..., Any], one: Chosen) -> int:
     return one.version + 1
 
 
-def _tag(ask: Callable[..., Any], one: Chosen, added: Iterable[str], gone: Iterable[str]) -> int | None:
+def _tag(ask: Callable[..., Any], one: Chosen, added: Iterable[str], removed: Iterable[str]) -> int | None:
     tags = ask("get", id=one.id).get("tags", [])
-    without = {fold_tag(tag) for tag in gone}
-    kept = [tag for tag in tags if fold_tag(tag) not in without]
-    known = {fold_tag(tag) for tag in kept}
-    wanted = [*kept, *(tag for tag in added if fold_tag(tag) not in known)]
-    if wanted == tags:
+    without = {fold_tag(tag) for tag in removed}
+    remaining = [tag for tag in tags if fold_tag(tag) not in without]
+    folded = {fold_tag(tag) for tag in remaining}
+    new_tags = [*remaining, *(tag for tag in added if fold_tag(tag) not in folded)]
+    if new_tags == tags:
         return None
-    return int(ask("update", id=one.id, version=one.version, tags=wanted)["version"])
+    return int(ask("update", id=one.id, version=one.version, tags=new_tags)["version"])
 
 
 def _move(ask: Callable[..., Any], one: Chosen, scope: str) -> int | None:

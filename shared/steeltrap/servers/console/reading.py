@@ -56,15 +56,15 @@ def browse(request: PageRequest) -> Page:
     newest = request.ask("list", order="happened", limit=_LOOKED_AT, include_superseded=True)
     memories = newest["memories"]
     days = Counter(day_of(happened_at(m), request.zone) for m in memories)
-    named: dict[str, str] = {}
+    names: dict[str, str] = {}
     for memory in memories:
-        if (id := memory.get("conversation_id")) and named.get(id, id) == id:
-            named[id] = conversation_name(memory)
+        if (id := memory.get("conversation_id")) and names.get(id, id) == id:
+            names[id] = conversation_name(memory)
     values = {
         "scopes": request.ask("list_scopes")["scopes"],
         "tags": _most(tag for memory in memories for tag in memory.get("tags", ())),
         "conversations": [
-            {"id": id, "name": named[id], "memories": count}
+            {"id": id, "name": names[id], "memories": count}
             for id, count in _most(m["conversation_id"] for m in memories if m.get("conversation_id"))
         ],
         "days": sorted(days.items(), reverse=True)[:60],
@@ -106,27 +106,27 @@ def _names(conditions: Mapping[str, str], rows: Sequence[Row]) -> dict[str, str]
 
 def said(request: PageRequest) -> dict[str, str] | None:
     """The report of what was just done, as the address of a redirect tells it: a word of ours, and an id."""
-    done = first(request.query, "said")
-    return {"done": done, "id": first(request.query, "about")[:64]} if done else None
+    message = first(request.query, "said")
+    return {"done": message, "id": first(request.query, "about")[:64]} if message else None
 
 
 def _hits(request: PageRequest, query: str) -> JsonObject:
     offset = number_of(request.query, "offset")
-    given = _given(request)
-    day = (given.pop("happened_after", None), given.pop("happened_before", None))
+    fields = _given(request)
+    day = (fields.pop("happened_after", None), fields.pop("happened_before", None))
     # A search at each key pressed says nothing of what matters to the user.
-    given |= {"why": True, "related_only": True, "count_access": False}
-    answer = request.ask("search", query=query, limit=_LOOKED_AT if day[0] else HITS, offset=offset, **given)
+    fields |= {"why": True, "related_only": True, "count_access": False}
+    answer = request.ask("search", query=query, limit=_LOOKED_AT if day[0] else HITS, offset=offset, **fields)
     results = [hit for hit in answer["results"] if not day[0] or _is_of_day(request, hit)]
     outcome = answer["outcome"]
     likely: list[Any] = []
     if not offset:
-        told = request.ask("search", query=query, limit=HITS, precision="likely", **given)
-        likely = [hit for hit in told["results"] if not day[0] or _is_of_day(request, hit)]
-        outcome = told["outcome"]
+        likely_answer = request.ask("search", query=query, limit=HITS, precision="likely", **fields)
+        likely = [hit for hit in likely_answer["results"] if not day[0] or _is_of_day(request, hit)]
+        outcome = likely_answer["outcome"]
     sure = [row(hit, request.zone) for hit in likely if not hit.get("less_sure")]
-    known = {each.id for each in sure}
-    in_order = {hit["id"]: hit for hit in (*likely, *results) if hit["id"] not in known}
+    ids = {each.id for each in sure}
+    in_order = {hit["id"]: hit for hit in (*likely, *results) if hit["id"] not in ids}
     less_sure = [row(hit, request.zone) for hit in in_order.values()]
     goes_on = not day[0] and len(answer["results"]) == HITS and offset + HITS <= _MOST_OFFSET
     more = url("/", q=query, **conditions(request), offset=offset + HITS) if goes_on else None
@@ -146,8 +146,8 @@ def _counted(sure: int, less_sure: int, goes_on: bool) -> str:
     """How many were found, in words; it `goes_on` where a further page has more."""
     or_more = " or more" if goes_on else ""
     many = f"{sure}{'' if less_sure else or_more} {'memory' if sure == 1 else 'memories'} found"
-    found = many if sure else "Nothing found that is likely"
-    return f"{found}, {less_sure}{or_more} less likely" if less_sure else found
+    count = many if sure else "Nothing found that is likely"
+    return f"{count}, {less_sure}{or_more} less likely" if less_sure else count
 
 
 def _is_of_day(request: PageRequest, memory: Mapping[str, Any]) -> bool:
@@ -164,19 +164,19 @@ def _newest(request: PageRequest, base: str, limit: int) -> JsonObject:
     return _page(request, base, limit, {"order": "happened"} if "day" in conditions(request) else {})
 
 
-def _page(request: PageRequest, base: str, limit: int, given: Mapping[str, Any]) -> JsonObject:
+def _page(request: PageRequest, base: str, limit: int, fields: Mapping[str, Any]) -> JsonObject:
     offset = number_of(request.query, "offset")
     before = _moment(first(request.query, "before"))
-    given = {**_given(request), **given}
-    page = request.ask("list", limit=limit, offset=offset, created_before=_text(before), **given)
+    fields = {**_given(request), **fields}
+    page = request.ask("list", limit=limit, offset=offset, created_before=_text(before), **fields)
     memories = page["memories"]
     if before is None and memories:
         latest = max(datetime.fromisoformat(memory["created_at"]) for memory in memories)
         before = max(request.now, latest) + timedelta(microseconds=1)
-    rows = [row(memory, request.zone, by_event=given.get("order") == "happened") for memory in memories]
-    kept = {**conditions(request), "until": first(request.query, "until"), "before": _text(before)}
+    rows = [row(memory, request.zone, by_event=fields.get("order") == "happened") for memory in memories]
+    query = {**conditions(request), "until": first(request.query, "until"), "before": _text(before)}
     goes_on = offset + limit < page["total"]
-    more = url(base, **kept, offset=offset + limit, day_above=rows[-1].day if rows else "") if goes_on else None
+    more = url(base, **query, offset=offset + limit, day_above=rows[-1].day if rows else "") if goes_on else None
     return {
         "rows": rows,
         "more": more,
@@ -192,18 +192,18 @@ def _page(request: PageRequest, base: str, limit: int, given: Mapping[str, Any])
 
 def _given(request: PageRequest) -> dict[str, Any]:
     """The conditions of the address as arguments of list and search."""
-    wanted = conditions(request)
-    given: dict[str, Any] = {"include_superseded": True} if "superseded" in wanted else {}
-    if "scope" in wanted:
-        given["scope"] = wanted["scope"]
-    if "tag" in wanted:
-        given["tags"] = [wanted["tag"]]
-    if "conversation" in wanted:
-        given["of_conversation"] = wanted["conversation"]
-    if "day" in wanted:
-        start = end_of_day(request, wanted["day"], days=0)
-        given |= {"happened_after": start, "happened_before": end_of_day(request, wanted["day"])}
-    return given
+    form = conditions(request)
+    fields: dict[str, Any] = {"include_superseded": True} if "superseded" in form else {}
+    if "scope" in form:
+        fields["scope"] = form["scope"]
+    if "tag" in form:
+        fields["tags"] = [form["tag"]]
+    if "conversation" in form:
+        fields["of_conversation"] = form["conversation"]
+    if "day" in form:
+        start = end_of_day(request, form["day"], days=0)
+        fields |= {"happened_after": start, "happened_before": end_of_day(request, form["day"])}
+    return fields
 
 
 def _facets(request: PageRequest) -> JsonObject:
@@ -470,10 +470,10 @@ def _other(request: PageRequest, id: str | None) -> Row | None:
 
 def _messages(request: PageRequest, memory: Mapping[str, Any]) -> Iterator[JsonObject]:
     """The messages of an episode, of which the first are shown as their Markdown says: as much as one memory."""
-    left = MOST
+    room = MOST
     for message in memory.get("messages", ()):
-        left -= len(message["content"])
-        yield {**_message(request, message), "is_formatted": left >= 0}
+        room -= len(message["content"])
+        yield {**_message(request, message), "is_formatted": room >= 0}
 
 
 def _message(request: PageRequest, message: Mapping[str, Any]) -> JsonObject:

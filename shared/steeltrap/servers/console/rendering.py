@@ -50,8 +50,8 @@ class PageRequest:
     def ask(self, tool: str, *, once: str | None = None, **arguments: Any) -> Any:
         """The answer of a tool of `core`; arguments that are None are left out. `once` makes a repeated call count
         once. Raises the SteeltrapError that the call met."""
-        given = {name: value for name, value in arguments.items() if value is not None}
-        result = self.door.invoke(f"core.{tool}", given, self.caller, idempotency_key=once, timezone=self.timezone)
+        fields = {name: value for name, value in arguments.items() if value is not None}
+        result = self.door.invoke(f"core.{tool}", fields, self.caller, idempotency_key=once, timezone=self.timezone)
         if result.error is not None:
             raise result.error
         return result.body
@@ -121,8 +121,8 @@ Reply = Page | Redirect
 
 def url(path: str, **query: str | int | list[str] | None) -> str:
     """A path of this server with a query; what is None or empty is left out."""
-    given = {name: value for name, value in query.items() if value not in (None, "", [])}
-    return path + (f"?{urlencode(given, doseq=True)}" if given else "")
+    parameters = {name: value for name, value in query.items() if value not in (None, "", [])}
+    return path + (f"?{urlencode(parameters, doseq=True)}" if parameters else "")
 
 
 def memory_url(id: str, action: str = "") -> str:
@@ -157,9 +157,9 @@ def why(hit: Mapping[str, Any]) -> list[dict[str, Any]]:
     ]
     for name, added in sorted((reasons.get("boosts") or {}).items(), key=lambda pair: -abs(pair[1])):
         if abs(added) >= 0.005:
-            shown = name.replace("_", " ").capitalize()
+            label = name.replace("_", " ").capitalize()
             kind = "gain" if added > 0 else "loss"
-            parts.append({"name": shown, "kind": kind, "share": abs(added), "value": f"{added:+.2f}"})
+            parts.append({"name": label, "kind": kind, "share": abs(added), "value": f"{added:+.2f}"})
     return parts
 
 
@@ -209,7 +209,7 @@ def formatted(value: str) -> Markup:
 
 def _with_visible(html: str) -> str:
     """HTML whose attributes are plain ASCII, with its hidden characters made visible."""
-    return _HIDDEN.sub(lambda found: str(_mark(found[0])), html)
+    return _HIDDEN.sub(lambda match: str(_mark(match[0])), html)
 
 
 def plain(value: object) -> str:
@@ -219,10 +219,10 @@ def plain(value: object) -> str:
 
 def highlight(value: str, words: Sequence[str]) -> Markup:
     """Text as `visible_text`, with the query's words marked."""
-    wanted = sorted({word for word in words if len(word) >= _LEAST or not word.isascii()}, key=len, reverse=True)
-    if not wanted:
+    longest_first = sorted({word for word in words if len(word) >= _LEAST or not word.isascii()}, key=len, reverse=True)
+    if not longest_first:
         return visible_text(value)
-    pattern = re.compile(r"\b(" + "|".join(map(re.escape, wanted)) + ")", re.IGNORECASE)
+    pattern = re.compile(r"\b(" + "|".join(map(re.escape, longest_first)) + ")", re.IGNORECASE)
     parts = pattern.split(value)
     pieces = [Markup("<mark>{}</mark>").format(_marked(p)) if i % 2 else _marked(p) for i, p in enumerate(parts)]
     return Markup("<bdi>{}</bdi>").format(Markup("").join(pieces))

@@ -88,9 +88,9 @@ def _endpoint(console: Console, admission: Admission, handlers: dict[str, Handle
         try:
             if request.method == "POST":
                 check_origin(request)
-            async with admission.admitted(request.scope, request.receive, _FORM, "the form") as (known, body):
+            async with admission.admitted(request.scope, request.receive, _FORM, "the form") as (turn, body):
                 handler = handlers[request.method]
-                return await known.run(partial(_answered, console, request, handler, known.caller, body))
+                return await turn.run(partial(_answered, console, request, handler, turn.caller, body))
         except SignInNeeded as error:
             typed = partial(fields, await _typed(console, request))
             return await admission.identifying.run(partial(_refused, console, request, error, typed))
@@ -201,9 +201,9 @@ async def _theme(console: Console, request: Request) -> Response:
         return refused(console, request, error)
     theme = first(form, "theme")
     response = RedirectResponse(own_path(first(form, "back")), 303, {**SECURITY, **PRIVATE})
-    kept = theme if theme in ("light", "dark") else ""
-    age = 365 * 86400 if kept else 0
-    response.headers.append("Set-Cookie", f"steeltrap-theme={kept}; Path=/; Max-Age={age}; SameSite=Strict; HttpOnly")
+    value = theme if theme in ("light", "dark") else ""
+    age = 365 * 86400 if value else 0
+    response.headers.append("Set-Cookie", f"steeltrap-theme={value}; Path=/; Max-Age={age}; SameSite=Strict; HttpOnly")
     return response
 
 

@@ -110,9 +110,9 @@ class Sessions:
         ]
 
     def _has_ended(self, session: "_Session") -> bool:
-        left = session.ends - self.now().timestamp()
+        seconds_left = session.ends - self.now().timestamp()
         # One that a machine made whose clock was far ahead would last too long.
-        if not 0 < left <= (_LIFE + _CLOCKS_APART).total_seconds():
+        if not 0 < seconds_left <= (_LIFE + _CLOCKS_APART).total_seconds():
             return True
         return self._has_note(session)
 
@@ -124,9 +124,9 @@ class Sessions:
 
         By the folder's clock, not by this machine's: if that were ahead, sessions would go on that were signed out.
         """
-        written = {name: at for name, at in self.ended.written().items() if _ID.fullmatch(name)}
-        now = max(written.values(), default=datetime.min)
-        old = [name for name, at in written.items() if now - at > 2 * _LIFE]
+        times = {name: at for name, at in self.ended.written().items() if _ID.fullmatch(name)}
+        now = max(times.values(), default=datetime.min)
+        old = [name for name, at in times.items() if now - at > 2 * _LIFE]
         for name, ends in zip(old, self.ended.read(*old), strict=True):
             if ends is not None and not (ends.isdigit() and int(ends) > now.timestamp()):
                 self.ended.remove(name)
@@ -186,8 +186,8 @@ def open_secret(folder: SharedFolder) -> bytes:
 
 def _cookies(scope: Scope, *names: str) -> list[str]:
     """The values of all cookies of these names: another program on the same host may have set some of them."""
-    sent = (bytes(value).decode("latin-1") for name, value in scope["headers"] if bytes(name).lower() == b"cookie")
-    pairs = [pair.strip().partition("=") for header in sent for pair in header.split(";")]
+    headers = (bytes(value).decode("latin-1") for name, value in scope["headers"] if bytes(name).lower() == b"cookie")
+    pairs = [pair.strip().partition("=") for header in headers for pair in header.split(";")]
     return [value for name, _, value in pairs if name in names and value]
 
 
@@ -235,17 +235,17 @@ def sign_in(door: Door, sessions: Sessions, form: Fields) -> tuple[str | None, R
     resumed = _RESUMED.fullmatch(first(form, "resume"))
     if resumed is None:
         return cookie, Redirect(own_path(first(form, "next") or "/"))
-    kept = {name: form[name] for name in _KEPT if name in form}
-    request = PageRequest(door=door, caller=caller, id=resumed[1] or "", form=kept)
+    fields = {name: form[name] for name in _KEPT if name in form}
+    request = PageRequest(door=door, caller=caller, id=resumed[1] or "", form=fields)
     return cookie, changing.edit_form(request) if resumed[1] else changing.new_form(request)
 
 
 def _again(form: Fields, error: str) -> Page:
-    kept = {name: first(form, name) for name in _KEPT if name in form}
+    fields = {name: first(form, name) for name in _KEPT if name in form}
     values = {
         "error": error,
         "next": own_path(first(form, "next") or "/"),
         "resume": first(form, "resume"),
-        "kept": kept,
+        "kept": fields,
     }
     return Page(template="sign_in.html", values=values, status=403)

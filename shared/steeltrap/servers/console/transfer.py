@@ -108,17 +108,17 @@ async def import_(console: Console, admission: Admission, request: Request) -> R
     """
     try:
         check_origin(request)
-        async with admission.import_turn(request.scope) as known:
-            if (why := refusal(known.caller.permissions, console.door.catalogue.tool("core.import"))) is not None:
+        async with admission.import_turn(request.scope) as turn:
+            if (why := refusal(turn.caller.permissions, console.door.catalogue.tool("core.import"))) is not None:
                 raise why
-            upload = await known.run(partial(_begin, console, known.caller))
+            upload = await turn.run(partial(_begin, console, turn.caller))
             try:
                 await receive(request, upload)
                 deadline = Deadline.after(_IMPORT_SECONDS, console.door.clock)
                 progress = Progress(upload.name, deadline, scope=upload.scope)
-                async with known.place() as place:
-                    zone = PageRequest(door=console.door, caller=known.caller, timezone=timezone_of(request)).zone
-                    working = place.start(partial(_run, console, known.caller, upload, progress, zone))
+                async with turn.place() as place:
+                    zone = PageRequest(door=console.door, caller=turn.caller, timezone=timezone_of(request)).zone
+                    working = place.start(partial(_run, console, turn.caller, upload, progress, zone))
             except BaseException:
                 upload.close()
                 raise
@@ -142,9 +142,9 @@ def _begin(console: Console, caller: Caller) -> Upload:
 async def export(console: Console, admission: Admission, request: Request) -> Response:
     """All memories as a file of records, one per line. What fails halfway ends the download as broken."""
     try:
-        async with admission.turn(request.scope) as known:
-            page_request = PageRequest(door=console.door, caller=known.caller, timezone=timezone_of(request))
-            page = await known.run(partial(_export_page, page_request, None))
+        async with admission.turn(request.scope) as turn:
+            page_request = PageRequest(door=console.door, caller=turn.caller, timezone=timezone_of(request))
+            page = await turn.run(partial(_export_page, page_request, None))
     except SteeltrapError as error:
         return refused(console, request, error)
 
@@ -154,8 +154,8 @@ async def export(console: Console, admission: Admission, request: Request) -> Re
             yield text
             if following is None:
                 return
-            async with admission.turn(request.scope) as known:
-                text, following = await known.run(partial(_export_page, page_request, following))
+            async with admission.turn(request.scope) as turn:
+                text, following = await turn.run(partial(_export_page, page_request, following))
 
     name = f"steeltrap-{day_text(page_request.now, page_request.zone)}.jsonl"
     headers = {**SECURITY, "Cache-Control": "no-store", "Content-Disposition": f'attachment; filename="{name}"'}

@@ -108,11 +108,11 @@ async def receive(request: Request, upload: Upload) -> None:
         raise InvalidInput("The connection ended before the file did.") from None
 
 
-def file_name(given: str) -> str:
+def file_name(path: str) -> str:
     """The last part of a name, without what a file system could take for something else, of at most 140 bytes."""
-    name = "".join(c if c.isprintable() and c not in '/\\:*?"<>|' else "_" for c in PureWindowsPath(given).name)
-    kept = name.strip(". ").encode("utf-8", "ignore")[-MAX_NAME_BYTES:].decode("utf-8", "ignore")
-    return kept.strip(". ") or "file"
+    name = "".join(c if c.isprintable() and c not in '/\\:*?"<>|' else "_" for c in PureWindowsPath(path).name)
+    name_bytes = name.strip(". ").encode("utf-8", "ignore")[-MAX_NAME_BYTES:].decode("utf-8", "ignore")
+    return name_bytes.strip(". ") or "file"
 
 
 def _copy(file: UploadFile, to: Path) -> None:
@@ -121,13 +121,13 @@ def _copy(file: UploadFile, to: Path) -> None:
 
 
 def _at_most(most: int, receive: Receive) -> Receive:
-    left = most
+    room = most
 
     async def limited() -> Message:
-        nonlocal left
+        nonlocal room
         message = await receive()
-        left -= len(message.get("body", b""))
-        if left < 0:
+        room -= len(message.get("body", b""))
+        if room < 0:
             raise TooLarge("A file may have up to 2 GiB here; `steeltrap import` on the server takes larger ones.")
         return message
 
@@ -136,10 +136,10 @@ def _at_most(most: int, receive: Receive) -> Receive:
 
 def _is_own(folder: Path) -> bool:
     try:
-        found = folder.lstat()
+        status = folder.lstat()
     except OSError:
         return False
-    return stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid()
+    return stat.S_ISDIR(status.st_mode) and status.st_uid == os.getuid()
 
 
 def _locked(folder: Path) -> int | None:

@@ -30,7 +30,7 @@ def keep(
     door: Door,
     caller: Caller,
     session: Session,
-    said: Sequence[Said] = (),
+    messages: Sequence[Said] = (),
     *,
     ended: bool = False,
     stopped: Callable[[], bool] = lambda: False,
@@ -55,7 +55,7 @@ def keep(
         is_whole = is_whole and not has_more(session)
     except OSError as error:
         unreadable = error
-    refused += _append(door, caller, session, said)
+    refused += _append(door, caller, session, messages)
     if ended and is_whole:
         _invoke(door, caller, {"conversation_id": session.id, "messages": [], "ended": True})
         session.note(ended=True)
@@ -64,10 +64,10 @@ def keep(
     return refused
 
 
-def _append(door: Door, caller: Caller, session: Session, said: Sequence[Said]) -> list[SteeltrapError]:
+def _append(door: Door, caller: Caller, session: Session, messages: Sequence[Said]) -> list[SteeltrapError]:
     refused: list[SteeltrapError] = []
-    for first in range(0, len(said), _AT_ONCE):
-        some = said[first : first + _AT_ONCE]
+    for first in range(0, len(messages), _AT_ONCE):
+        some = messages[first : first + _AT_ONCE]
         try:
             _invoke(door, caller, _appending(session, some))
         except (InvalidInput, TooLarge):

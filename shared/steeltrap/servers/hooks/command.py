@@ -211,9 +211,9 @@ def _answer(event: str, client: str | None, folder: str, out: int) -> None:
 
 def _timezone() -> str | None:
     """The IANA name of the zone here, None where it isn't plain: the server's own is the same, as a rule."""
-    named = os.environ.get("STEELTRAP_TIMEZONE") or os.environ.get("TZ", "").removeprefix(":")
-    if named:
-        return named
+    zone = os.environ.get("STEELTRAP_TIMEZONE") or os.environ.get("TZ", "").removeprefix(":")
+    if zone:
+        return zone
     try:
         place = os.path.realpath("/etc/localtime")
     except OSError:
@@ -222,11 +222,11 @@ def _timezone() -> str | None:
 
 
 def _read_input() -> Any:
-    given = sys.stdin.buffer.read(_MAX_BYTES + 1)
-    if len(given) > _MAX_BYTES:
+    body = sys.stdin.buffer.read(_MAX_BYTES + 1)
+    if len(body) > _MAX_BYTES:
         raise GaveUp(f"stdin has more than {_MAX_BYTES:,} bytes.")
     try:
-        value = json.loads(given)
+        value = json.loads(body)
     except (ValueError, RecursionError):
         raise GaveUp("stdin is not valid JSON.") from None
     if not isinstance(value, dict):

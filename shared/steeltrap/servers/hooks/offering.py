@@ -76,9 +76,11 @@ def for_start(
     tokens = call.rules.start_tokens - FRAME_TOKENS
     if tokens <= 0:
         return Offer()
-    known = _known(call, session)
-    pinned = sorted((memory for memory in known if memory.pinned), key=lambda memory: not _is_here(session, memory))
-    own = [memory for memory in known if not memory.pinned and _is_here(session, memory) and not _as_imported(memory)]
+    memories = _known(call, session)
+    pinned = sorted((memory for memory in memories if memory.pinned), key=lambda memory: not _is_here(session, memory))
+    own = [
+        memory for memory in memories if not memory.pinned and _is_here(session, memory) and not _as_imported(memory)
+    ]
     saved = [memory for memory in own if not memory.is_episode]
     episodes = [memory for memory in own if memory.is_episode]
     # What was said elsewhere, in folders of no project, is no common story.
@@ -91,14 +93,14 @@ def _known(call: Call, session: Session) -> list[Memory]:
     """The memories that a start chooses from, the one that was changed last first."""
     everywhere = replace(shown_to(call), untrusted=False)
     here = replace(everywhere, scope=session.scope, include_child_scopes=True)
-    found: dict[str, Memory] = {}
+    memories: dict[str, Memory] = {}
     for filter in (here, everywhere):
         page = reading.list_memories(call, filter, limit=_NEWEST)
-        found |= {memory.id: memory for memory in page.memories}
+        memories |= {memory.id: memory for memory in page.memories}
     for memory in reading.list_changed(call, limit=_WRITES):
         if in_scopes(everywhere, memory.scope) and not memory.untrusted:
-            found[memory.id] = memory
-    return sorted(found.values(), key=lambda memory: (memory.updated_at, memory.id), reverse=True)
+            memories[memory.id] = memory
+    return sorted(memories.values(), key=lambda memory: (memory.updated_at, memory.id), reverse=True)
 
 
 def _is_here(session: Session, memory: Memory) -> bool:
@@ -123,20 +125,20 @@ def _offer(call: Call, session: Session, hits: Sequence[Hit], query: str, tokens
     offered = new[: len(texts)]
     if not offered:
         return Offer()
-    said = MORE if session.offered else WHAT
+    heading = MORE if session.offered else WHAT
     marks = [mark for hit in offered for mark in _marks(hit.memory)]
-    return Offer("\n".join([said, *in_degrees(call, offered, texts)]), tuple(marks))
+    return Offer("\n".join([heading, *in_degrees(call, offered, texts)]), tuple(marks))
 
 
 def _new(session: Session, hits: Sequence[Hit]) -> list[Hit]:
     """The hits that a session hasn't seen yet, by a hook or because they were said there, each text once."""
-    seen = set(session.offered)
+    offered_marks = set(session.offered)
     new: list[Hit] = []
     for hit in hits:
         marks = _marks(hit.memory)
-        if hit.memory.conversation_id != session.id and seen.isdisjoint(marks):
+        if hit.memory.conversation_id != session.id and offered_marks.isdisjoint(marks):
             new.append(hit)
-            seen.update(marks)
+            offered_marks.update(marks)
     return new
 
 

@@ -59,25 +59,25 @@ class HookEvent:
     resumed: bool = False
 
 
-def read_event(event: str, given: Mapping[str, Any], *, client: str | None = None, folder: str = ".") -> HookEvent:
+def read_event(event: str, fields: Mapping[str, Any], *, client: str | None = None, folder: str = ".") -> HookEvent:
     """The question of an event's JSON. `folder` is where the hook runs. Raises InvalidInput."""
-    known = _client(given, client)
-    session = _text(given, "session_id") or _text(given, "conversation_id")
+    client_name = _client(fields, client)
+    session = _text(fields, "session_id") or _text(fields, "conversation_id")
     if not session or len(session) > _MAX_ID:
         raise InvalidInput("the event names no session.")
-    name = _text(given, "hook_event_name").lower()
-    transcript = _text(given, "transcript_path")
+    name = _text(fields, "hook_event_name").lower()
+    transcript = _text(fields, "transcript_path")
     return HookEvent(
         event=event,
-        client=known,
+        client=client_name,
         session=session,
-        folder=_folder(given, folder),
-        prompt=cleaned(_text(given, "prompt")),
+        folder=_folder(fields, folder),
+        prompt=cleaned(_text(fields, "prompt")),
         transcript=Path(os.path.expanduser(transcript)) if transcript else None,
-        said=_said(given, known),
+        said=_said(fields, client_name),
         ended=event == "session-end" or name == "sessionend",
-        fresh=event == "pre-compact" or _text(given, "source") in ("clear", "compact"),
-        resumed=_text(given, "source") == "resume",
+        fresh=event == "pre-compact" or _text(fields, "source") in ("clear", "compact"),
+        resumed=_text(fields, "source") == "resume",
     )
 
 
@@ -91,42 +91,42 @@ def form(hook: HookEvent, text: str) -> str:
     return json.dumps({"hookSpecificOutput": {"hookEventName": _NAMES[hook.event], "additionalContext": text}})
 
 
-def _client(given: Mapping[str, Any], named: str | None) -> Client:
+def _client(fields: Mapping[str, Any], name: str | None) -> Client:
     for client in get_args(Client):
-        if named == client:
-            known: Client = client
-            return known
-    if named is not None:
-        raise InvalidInput(f"there is no client {named}; there are: {', '.join(CLIENTS)}.")
-    if "cursor_version" in given or "workspace_roots" in given or "generation_id" in given:
+        if name == client:
+            known_client: Client = client
+            return known_client
+    if name is not None:
+        raise InvalidInput(f"there is no client {name}; there are: {', '.join(CLIENTS)}.")
+    if "cursor_version" in fields or "workspace_roots" in fields or "generation_id" in fields:
         return "cursor"
-    path = _text(given, "transcript_path")
+    path = _text(fields, "transcript_path")
     # Codex tells turns apart and may keep no file; Claude Code always names one.
-    return "codex" if "turn_id" in given or not path or Path(path).name.startswith("rollout-") else "claude-code"
+    return "codex" if "turn_id" in fields or not path or Path(path).name.startswith("rollout-") else "claude-code"
 
 
-def _folder(given: Mapping[str, Any], fallback: str) -> Path:
-    roots = given.get("workspace_roots")
+def _folder(fields: Mapping[str, Any], fallback: str) -> Path:
+    roots = fields.get("workspace_roots")
     first = roots[0] if isinstance(roots, list) and roots else None
-    return Path(_text(given, "cwd") or (first if isinstance(first, str) and first else fallback))
+    return Path(_text(fields, "cwd") or (first if isinstance(first, str) and first else fallback))
 
 
-def _said(given: Mapping[str, Any], client: Client) -> tuple[Said, ...]:
+def _said(fields: Mapping[str, Any], client: Client) -> tuple[Said, ...]:
     """The messages in the event's own fields, under ids that the transcript's own agree with, or that replace it."""
-    prompt, answered = cleaned(_text(given, "prompt")), cleaned(_text(given, "last_assistant_message"))
-    said: list[Said] = []
-    if client == "codex" and (turn := _text(given, "turn_id")):
-        said += [Said(id=codex.asked(turn), role="user", content=prompt)] if prompt else []
-        said += [Said(id=codex.answered(turn), role="assistant", content=answered)] if answered else []
-    if client == "cursor" and not given.get("transcript_path") and (turn := _text(given, "generation_id")):
-        answered = cleaned(_text(given, "text"))
+    prompt, answered = cleaned(_text(fields, "prompt")), cleaned(_text(fields, "last_assistant_message"))
+    messages: list[Said] = []
+    if client == "codex" and (turn := _text(fields, "turn_id")):
+        messages += [Said(id=codex.asked(turn), role="user", content=prompt)] if prompt else []
+        messages += [Said(id=codex.answered(turn), role="assistant", content=answered)] if answered else []
+    if client == "cursor" and not fields.get("transcript_path") and (turn := _text(fields, "generation_id")):
+        answered = cleaned(_text(fields, "text"))
         for role, text in (("user", prompt), ("assistant", answered)):
-            said += [Said(id=f"{turn}-{cursor.digest(text)}", role=role, content=text)] if text else []  # type: ignore[arg-type]
-    return tuple(said)
+            messages += [Said(id=f"{turn}-{cursor.digest(text)}", role=role, content=text)] if text else []  # type: ignore[arg-type]
+    return tuple(messages)
 
 
-def _text(given: Mapping[str, Any], name: str) -> str:
-    value = given.get(name)
+def _text(fields: Mapping[str, Any], name: str) -> str:
+    value = fields.get(name)
     return value if isinstance(value, str) else ""
 
 
@@ -189,9 +189,9 @@ def of(data: Path, hook: HookEvent) -> Session:
     session = _read(data / FOLDER / f"{name}.jsonl")
     if not session.id:
         project = project_of(hook.folder)
-        scope, shown = (NO_PROJECT, None) if project is None else project
+        scope, label = (NO_PROJECT, None) if project is None else project
         session.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        session.note(id=hook.session, client=hook.client, scope=scope, project=shown)
+        session.note(id=hook.session, client=hook.client, scope=scope, project=label)
     if hook.transcript is not None and str(hook.transcript) != session.transcript:
         session.note(transcript=str(hook.transcript), offset=0, line=0)
     if session.ended:
@@ -202,9 +202,9 @@ def of(data: Path, hook: HookEvent) -> Session:
 def others(data: Path, than: Session, limit: int) -> list[Session]:
     """The sessions of the same project that did not end, the latest first, without those that were tried in vain. Old
     files are removed."""
-    found: list[Session] = []
+    sessions: list[Session] = []
     for path in _files(data / FOLDER):
-        if len(found) == limit:
+        if len(sessions) == limit:
             break
         try:
             session = _read(path)
@@ -212,8 +212,8 @@ def others(data: Path, than: Session, limit: int) -> list[Session]:
             continue  # no file of ours
         is_open = session.id and session.scope == than.scope and not session.ended and session.tries < _TRIES
         if path != than.path and is_open:
-            found.append(session)
-    return found
+            sessions.append(session)
+    return sessions
 
 
 def _files(folder: Path) -> Iterator[Path]:
@@ -298,8 +298,8 @@ def blocks(session: Session) -> Iterator[Block]:
         elif session.client == "cursor":
             yield from _in_blocks((each, cursor.said(_numbered(each))) for each in lines())
         else:
-            kept = _kept(lines(), file, offset)
-            yield from _in_blocks((each, _of_claude_code(each, kept)) for each in lines())
+            entry_ids = _kept(lines(), file, offset)
+            yield from _in_blocks((each, _of_claude_code(each, entry_ids)) for each in lines())
 
 
 def has_more(session: Session) -> bool:
@@ -340,18 +340,18 @@ def _rest(file: BinaryIO, most: int) -> tuple[int, bool]:
 
 
 def _in_blocks(read: Iterable[tuple[_Line, Iterable[Said]]]) -> Iterator[Block]:
-    said: list[Said] = []
+    messages: list[Said] = []
     size = 0
     last: _Line | None = None
-    for last, found in read:
-        for each in found:
-            said.append(each)
+    for last, lines_said in read:
+        for each in lines_said:
+            messages.append(each)
             size += len(each.content)
-        if len(said) >= MESSAGES or size >= BYTES:
-            yield Block(said, last.end, last.number + 1)
-            said, size = [], 0
+        if len(messages) >= MESSAGES or size >= BYTES:
+            yield Block(messages, last.end, last.number + 1)
+            messages, size = [], 0
     if last is not None:
-        yield Block(said, last.end, last.number + 1)
+        yield Block(messages, last.end, last.number + 1)
 
 
 def _of_codex(lines: Iterable[_Line], offset: int, number: int) -> Iterator[Block]:
@@ -362,11 +362,11 @@ def _of_codex(lines: Iterable[_Line], offset: int, number: int) -> Iterator[Bloc
     def read() -> Iterator[tuple[_Line, list[Said]]]:
         for line in lines:
             begun = turn.begins_at
-            said = list(codex.said(_numbered(line), turn))
+            messages = list(codex.said(_numbered(line), turn))
             if turn.begins_at != begun:
                 starts.clear()
                 starts[turn.begins_at] = line.begin
-            yield line, said
+            yield line, messages
 
     for block in _in_blocks(read()):
         begun = turn.begins_at if turn.id is not None else block.line
@@ -377,10 +377,10 @@ def _numbered(line: _Line) -> list[tuple[int, bytes]]:
     return [] if line.text is None else [(line.number, line.text)]
 
 
-def _of_claude_code(line: _Line, kept: set[str]) -> Iterator[Said]:
+def _of_claude_code(line: _Line, entry_ids: set[str]) -> Iterator[Said]:
     entry = _entry(line)
-    if entry is not None and entry.said is not None and not entry.is_sidechain and entry.id in kept:
-        kept.remove(entry.id)  # a file may repeat a line
+    if entry is not None and entry.said is not None and not entry.is_sidechain and entry.id in entry_ids:
+        entry_ids.remove(entry.id)  # a file may repeat a line
         yield entry.said
 
 

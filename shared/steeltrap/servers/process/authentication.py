@@ -45,13 +45,13 @@ class Authentication:
 def authentication(settings: "Settings", auth: Auth | None, headers: dict[str, str | None]) -> Authentication:
     """The identity that the options say, else the settings, else `headers` where the user's is named. Raises
     InvalidInput."""
-    named = {name: header for name, header in headers.items() if header}
+    given_headers = {name: header for name, header in headers.items() if header}
     unsaid = auth is None and "auth" not in settings.model_fields_set
-    chosen = Auth.HEADERS if unsaid and "user_header" in named else auth or Auth(settings.auth)
-    if named and chosen is not Auth.HEADERS:
-        option = f"--{next(iter(named)).replace('_', '-')}"
-        said = "" if unsaid else f", not {'STEELTRAP_AUTH=' if auth is None else '--auth '}{chosen}"
-        raise InvalidInput(f"{option} needs --auth headers{said}.")
+    chosen = Auth.HEADERS if unsaid and "user_header" in given_headers else auth or Auth(settings.auth)
+    if given_headers and chosen is not Auth.HEADERS:
+        option = f"--{next(iter(given_headers)).replace('_', '-')}"
+        reason = "" if unsaid else f", not {'STEELTRAP_AUTH=' if auth is None else '--auth '}{chosen}"
+        raise InvalidInput(f"{option} needs --auth headers{reason}.")
     match chosen:
         case Auth.LOCAL:
             from ..auth.identity import LocalUser
@@ -60,7 +60,7 @@ def authentication(settings: "Settings", auth: Auth | None, headers: dict[str, s
         case Auth.HEADERS:
             from ..auth.identity import TrustedHeaders
 
-            trusted = TrustedHeaders(**named, secret=checked_secret("GATEWAY_SECRET", settings.gateway_secret))
+            trusted = TrustedHeaders(**given_headers, secret=checked_secret("GATEWAY_SECRET", settings.gateway_secret))
             return Authentication(trusted, f"the users that {trusted.user_header} names", f"{trusted.user_header}: ana")
         case Auth.KEYS:
             keys = api_keys(settings)
@@ -109,8 +109,8 @@ def _tokens(settings: "Settings") -> "OidcTokens":
     from ..auth.oidc import IssuerKeys, OidcTokens
 
     audiences = tuple(filter(None, map(str.strip, settings.oidc_audience.split(","))))
-    for name, given in (("ISSUER", settings.oidc_issuer), ("AUDIENCE", audiences)):
-        if not given:
+    for name, value in (("ISSUER", settings.oidc_issuer), ("AUDIENCE", audiences)):
+        if not value:
             raise InvalidInput(
                 f"STEELTRAP_OIDC_{name} is not set. Set STEELTRAP_OIDC_ISSUER and STEELTRAP_OIDC_AUDIENCE to use OIDC."
             )

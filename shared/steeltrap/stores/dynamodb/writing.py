@@ -146,7 +146,7 @@ class _Commit:
     def _attempt(self) -> None:
         versions = self._look()
         now = from_micros(self._partition.now())
-        writes = settle(self._batch, versions, self._duplicates, now, written=self._done)
+        writes = settle(self._batch, versions, self._duplicates, now, written_ids=self._done)
         plan = self._plan(writes, items.Room())
         if len(plan.actions) <= MOST_ACTIONS and sum(action.size for action in plan.actions) > MOST_BYTES:
             plan = self._plan(writes, _SMALL)  # texts too go before, so that all or nothing holds

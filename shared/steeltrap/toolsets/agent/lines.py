@@ -9,7 +9,7 @@ from pydantic import Field
 
 from ...engine.call import Call
 from ...engine.reading import bare_id, find, find_start, short_ids
-from ...engine.secrets import told, without_secrets
+from ...engine.secrets import redaction_notice, without_secrets
 from ...errors import InvalidInput, memory_not_found
 from ...model import Filter, Memory, Sized
 from ...ranking.budget import pack
@@ -31,7 +31,7 @@ ID_TOKENS: Final = 16
 
 def said(call: Call, answer: str) -> str:
     """An answer that says which secrets were replaced before anything was saved."""
-    replaced = told(call.redacted)
+    replaced = redaction_notice(call.redacted)
     return answer if replaced is None else f"{answer} {replaced}"
 
 
@@ -112,18 +112,18 @@ def today(call: Call) -> str:
 MemoryId = Annotated[str, MaxBytes(128), Field(description="The id in brackets, such as 3f2b8c1e")]
 
 
-def resolved(call: Call, given: str, *, deleted: bool = False) -> Memory:
+def resolved(call: Call, id: str, *, deleted: bool = False) -> Memory:
     """The memory that an id or the start of one means; `deleted` admits deleted ones.
 
     Raises NotFound, which reads the same whoever owns such an id, and InvalidInput for what several ids start with.
     """
-    text = bare_id(given)
+    text = bare_id(id)
     if check_id(text):
-        return _own(find(call, text, deleted=deleted), given)
+        return _own(find(call, text, deleted=deleted), id)
     start = start_of(text)
     memories = find_start(call, start, deleted=deleted) if start else []
     if not memories:
-        raise memory_not_found(given)
+        raise memory_not_found(id)
     memories = [memory for memory in memories if in_scopes(shown_to(call), memory.scope)] or memories
     if len(memories) > 1:
         raise InvalidInput(
@@ -133,7 +133,7 @@ def resolved(call: Call, given: str, *, deleted: bool = False) -> Memory:
     return memories[0]
 
 
-def _own(memory: Memory, given: str) -> Memory:
+def _own(memory: Memory, id: str) -> Memory:
     if memory.source == "conversation":  # never shown here
-        raise memory_not_found(given)
+        raise memory_not_found(id)
     return memory

@@ -36,7 +36,7 @@ def recall(call: Call, input: RecallInput) -> str:
     """Search what was remembered in earlier conversations. Call it before you answer anything that may depend on the
     user's past, plans, preferences or projects. Memories after "Less sure" may be about something else. If nothing is
     close, ask again in other words before you say that you don't know."""
-    found = searching.search(
+    result = searching.search(
         call,
         Search(
             query=input.query,
@@ -48,17 +48,20 @@ def recall(call: Call, input: RecallInput) -> str:
             sized=lambda hit: Sized(text=shown(call, hit.memory), beside=ID_TOKENS),
         ),
     )
-    call.outcome = found.outcome
-    found.check_answered()
-    if not found.hits:
-        return f"{today(call)}\n{_nothing(call, found.outcome)}"
-    parts = [today(call), *in_degrees(call, found.hits, [hit.preview or shown(call, hit.memory) for hit in found.hits])]
-    if found.outcome.corrected:
-        parts.insert(1, found.outcome.corrected)
-    if cut := _cut(found.hits, found.outcome.more):
+    call.outcome = result.outcome
+    result.check_answered()
+    if not result.hits:
+        return f"{today(call)}\n{_nothing(call, result.outcome)}"
+    parts = [
+        today(call),
+        *in_degrees(call, result.hits, [hit.preview or shown(call, hit.memory) for hit in result.hits]),
+    ]
+    if result.outcome.corrected:
+        parts.insert(1, result.outcome.corrected)
+    if cut := _cut(result.hits, result.outcome.more):
         parts.append(f"{cut}, to fit {input.max_tokens:,} tokens; ask more precisely, or raise max_tokens.")
-    if found.outcome.kind is OutcomeKind.DEGRADED:
-        parts.append(found.outcome.message)
+    if result.outcome.kind is OutcomeKind.DEGRADED:
+        parts.append(result.outcome.message)
     return "\n".join(parts)
 
 

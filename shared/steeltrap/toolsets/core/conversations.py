@@ -4,7 +4,7 @@ from pydantic import Field
 
 from ...engine import conversations
 from ...engine.call import Call
-from ...engine.conversations import Said
+from ...engine.conversations import IncomingMessage
 from ...errors import InvalidInput
 from ...model import DEFAULT_SCOPE, Search
 from ...text.limits import MAX_MESSAGES
@@ -29,8 +29,8 @@ class AppendedMessage(MessageInput):
         "repeated id is stored once.",
     )
 
-    def to_said(self) -> Said:
-        return Said(message=self.to_message(), id=self.id)
+    def to_said(self) -> IncomingMessage:
+        return IncomingMessage(message=self.to_message(), id=self.id)
 
 
 class AppendInput(Input):
@@ -86,8 +86,10 @@ def append_messages(call: Call, input: AppendInput) -> AppendedView:
     """
     if not input.messages and not input.ended:
         raise InvalidInput("give at least one message in `messages`, or `ended: true` to end the conversation.")
-    said = [message.to_said() for message in input.messages]
-    appended = conversations.append_messages(call, said, input.conversation_id, scope=input.scope, ended=input.ended)
+    messages = [message.to_said() for message in input.messages]
+    appended = conversations.append_messages(
+        call, messages, input.conversation_id, scope=input.scope, ended=input.ended
+    )
     return AppendedView(
         conversation_id=appended.conversation_id,
         ids=appended.ids,
@@ -128,9 +130,9 @@ def retrieve_memory(call: Call, input: RetrieveInput) -> str:
     Memories fade unless they are recalled. The score is relevance times how well a memory is still remembered;
     recalling a memory strengthens it.
     """
-    wanted = episode_markdown.details(input.detail, input.detail_limit, input.limit)
+    details = episode_markdown.details(input.detail, input.detail_limit, input.limit)
     request = Search(query=input.query, limit=input.limit, filter=input.to_filter(call))
-    retrieved, found = conversations.retrieve_memory(call, request)
-    call.outcome = found.outcome
-    found.check_answered()
-    return episode_markdown.render(retrieved, wanted, call.now(), call.zone)
+    retrieved, result = conversations.retrieve_memory(call, request)
+    call.outcome = result.outcome
+    result.check_answered()
+    return episode_markdown.render(retrieved, details, call.now(), call.zone)

@@ -79,8 +79,8 @@ def delete(call: Call, input: DeleteInput) -> DeletedView:
         return DeletedView(deleted=[deleting.delete(call, input.id, version=input.version).id])
     if input.version is not None:
         raise InvalidInput("`version` goes with `id` only; nothing was deleted.")
-    done = deleting.delete_all(call, input.ids) if input.ids else deleting.delete_matching(call, input.criteria())
-    return DeletedView(deleted=done.ids, more=done.more or None)
+    deletion = deleting.delete_all(call, input.ids) if input.ids else deleting.delete_matching(call, input.criteria())
+    return DeletedView(deleted=deletion.ids, more=deletion.more or None)
 
 
 class UndoInput(Input):
@@ -172,14 +172,14 @@ def forget(call: Call, input: ForgetInput) -> ReceiptView:
         receipt = deleting.forget_all(call, input.ids, with_merged=input.merged)
     else:
         receipt = deleting.forget_matching(call, input.criteria(), with_merged=input.merged)
-    left = [LeftView(id=id, why=why) for id, why in list(receipt.left.items())[: deleting.MOST_LISTED]]
+    remaining = [LeftView(id=id, why=why) for id, why in list(receipt.left.items())[: deleting.MOST_LISTED]]
     return ReceiptView(
         id=receipt.ids[0] if input.id is not None else None,
         forgotten=[*receipt.ids, *receipt.also],
         forgotten_at=receipt.forgotten_at,
         verified=receipt.verified,
         rewritten=[RewrittenView(was=was, id=id) for was, id in receipt.rewritten.items()] or None,
-        left=left or None,
+        left=remaining or None,
         left_count=len(receipt.left) or None,
         back=receipt.back or None,
         exports=receipt.exports or None,

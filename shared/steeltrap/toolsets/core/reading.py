@@ -204,8 +204,10 @@ class RescoredView(Answer):
 )
 def set_score(call: Call, input: SetScoreInput) -> RescoredView:
     """Set the importance of a memory. Reads don't change it; it stays until it is set again or undone."""
-    done = scoring.set_score(call, input.id, input.score, input.reason)
-    return RescoredView(id=done.memory.id, version=done.memory.version, previous=done.previous, score=input.score)
+    rescored = scoring.set_score(call, input.id, input.score, input.reason)
+    return RescoredView(
+        id=rescored.memory.id, version=rescored.memory.version, previous=rescored.previous, score=input.score
+    )
 
 
 class DecayView(Answer):

@@ -149,9 +149,9 @@ class CleanedUpView(Answer):
 @CORE.tool("sessions", "write", destructive=True, timeout=30.0, examples=({"max_age_days": 7},))
 def cleanup_sessions(call: Call, input: CleanupSessionsInput) -> CleanedUpView:
     """End idle sessions and delete their memories, except pinned ones. undo restores deleted memories."""
-    done = sessions.cleanup_sessions(call, timedelta(days=input.max_age_days), input.session_id)
-    ended = [session.id for session in done.sessions]
-    return CleanedUpView(sessions=ended, deleted=done.deleted, spared=done.spared, more=done.more)
+    cleaned = sessions.cleanup_sessions(call, timedelta(days=input.max_age_days), input.session_id)
+    ended = [session.id for session in cleaned.sessions]
+    return CleanedUpView(sessions=ended, deleted=cleaned.deleted, spared=cleaned.spared, more=cleaned.more)
 
 
 def _fields(session: SessionUse) -> dict[str, Any]:

@@ -107,7 +107,7 @@ def search(call: Call, input: SearchInput) -> SearchView:
         raise InvalidInput("`query` must not be empty: say what to look for, or use list to see memories without one.")
     if input.offset and input.max_tokens is not None:
         raise InvalidInput("give `offset` or `max_tokens`, not both: a budget fits the best results first.")
-    found = searching.search(
+    result = searching.search(
         call,
         Search(
             query=input.query,
@@ -131,8 +131,8 @@ def search(call: Call, input: SearchInput) -> SearchView:
             diversity=None if input.diversity_threshold is None else Diversity(threshold=input.diversity_threshold),
         ),
     )
-    call.outcome = found.outcome
-    hits = found.hits[input.offset :]
+    call.outcome = result.outcome
+    hits = result.hits[input.offset :]
     return SearchView.model_validate(
-        {"results": [hit_fields(hit, why=input.why) for hit in hits], "outcome": outcome_view(found.outcome)}
+        {"results": [hit_fields(hit, why=input.why) for hit in hits], "outcome": outcome_view(result.outcome)}
     )

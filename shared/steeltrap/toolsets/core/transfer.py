@@ -93,18 +93,18 @@ def import_(call: Call, input: ImportInput) -> ImportView:
     agent's name in a record is kept as `agent_label`. list_imports lists the import, and undo_import takes it back.
     """
     with importing.recorded(call, "core.import", ("steeltrap export",), id=input.import_id) as run:
-        done = importing.import_records(call, input.records)
-    errors = [ItemError(index=i, code=e.code, message=e.message) for i, e in done.errors.items()]
+        imported = importing.import_records(call, input.records)
+    errors = [ItemError(index=i, code=e.code, message=e.message) for i, e in imported.errors.items()]
     importing.done(
         call,
         replace(
             run,
-            written=run.written + done.written,
-            skipped=run.skipped + done.skipped,
-            failed=run.failed + len(done.errors),
+            written=run.written + imported.written,
+            skipped=run.skipped + imported.skipped,
+            failed=run.failed + len(imported.errors),
         ),
     )
-    return ImportView(written=done.written, skipped=done.skipped, errors=errors)
+    return ImportView(written=imported.written, skipped=imported.skipped, errors=errors)
 
 
 class ListImportsInput(Input):
@@ -199,12 +199,12 @@ def undo_import(call: Call, input: UndoImportInput) -> ImportUndoneView:
     restored, but the file can be imported again.
     """
     undone = importing.undo_import(call, input.id)
-    left = [ChangedView(id=memory.id, content=memory.content[:_SHOWN]) for memory in undone.left[:_LISTED]]
+    changed = [ChangedView(id=memory.id, content=memory.content[:_SHOWN]) for memory in undone.left[:_LISTED]]
     return ImportUndoneView(
         id=undone.run.id,
         removed=undone.removed,
         restored=undone.restored,
-        left=left,
+        left=changed,
         left_total=len(undone.left),
         more=undone.more or None,
     )

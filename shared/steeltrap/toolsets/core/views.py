@@ -131,8 +131,8 @@ class OutcomeView(Answer):
 
 def memory_view(memory: Memory, links: Sequence[Link] = ()) -> MemoryView:
     """A memory with those of its links that lead somewhere."""
-    shown = [LinkView(target_id=link.target_id, strength=link.strength, manual=link.manual) for link in links]
-    return MemoryView(**_fields(memory), links=shown or None)
+    views = [LinkView(target_id=link.target_id, strength=link.strength, manual=link.manual) for link in links]
+    return MemoryView(**_fields(memory), links=views or None)
 
 
 def hit_fields(hit: Hit, *, why: bool) -> dict[str, Any]:
@@ -197,20 +197,22 @@ _PLAIN: Final = tuple(
 
 def _fields(memory: Memory) -> dict[str, Any]:
     """The fields of a memory's view, without those that have their default."""
-    shown = {name: value for name, default in _PLAIN if (value := getattr(memory, name)) != default}
-    shown |= {"version": memory.version, "scope": memory.scope}
+    values = {name: value for name, default in _PLAIN if (value := getattr(memory, name)) != default}
+    values |= {"version": memory.version, "scope": memory.scope}
     if memory.tags:
-        shown["tags"] = list(memory.tags)
+        values["tags"] = list(memory.tags)
     if memory.metadata:
-        shown["metadata"] = memory.metadata
+        values["metadata"] = memory.metadata
     # A turn's one message says again what its content says.
     if memory.messages and memory.source != "conversation":
-        shown["messages"] = [_message(message) for message in memory.messages]
-    if (given := memory.importance) is not None:
-        shown["importance"] = ImportanceView(score=given.score, reason=given.reason, set_at=given.set_at)
+        values["messages"] = [_message(message) for message in memory.messages]
+    if (importance := memory.importance) is not None:
+        values["importance"] = ImportanceView(
+            score=importance.score, reason=importance.reason, set_at=importance.set_at
+        )
     if memory.supersedes:
-        shown["supersedes"] = list(memory.supersedes)
-    return shown
+        values["supersedes"] = list(memory.supersedes)
+    return values
 
 
 def _message(message: Any) -> MessageView:

@@ -300,7 +300,7 @@ def associations(call: Call, input: AssociationsInput) -> AssociationsView:
     return _view(consolidating.associations(call, input.id, input.limit))
 
 
-def _view(found: list[tuple[Association, Memory]]) -> AssociationsView:
+def _view(pairs: list[tuple[Association, Memory]]) -> AssociationsView:
     return AssociationsView(
         associations=[
             AssociationView(
@@ -310,6 +310,6 @@ def _view(found: list[tuple[Association, Memory]]) -> AssociationsView:
                 strength=association.strength,
                 manual=association.manual,
             )
-            for association, memory in found
+            for association, memory in pairs
         ]
     )

@@ -139,16 +139,16 @@ def search_memories(call: Call, input: SearchInput) -> str:
     The search looks through all your stored memories to find relevant information.
     """
     space = Filter(agent_id=_agent(call), categories=NAMES)
-    found = searching.search(
+    result = searching.search(
         call,
         Search(query=input.query, limit=input.limit, filter=space, precision="relevant", mentions=True),
     )
-    call.outcome = _within_the_space(found.outcome)
-    found.check_answered()
+    call.outcome = _within_the_space(result.outcome)
+    result.check_answered()
     query = one_line(input.query)
-    if not found.hits:
+    if not result.hits:
         return f"No memories found for query: {query}"
-    items = [_item(hit.memory, f"[{hit.memory.category}] ") for hit in found.hits]
+    items = [_item(hit.memory, f"[{hit.memory.category}] ") for hit in result.hits]
     return "\n".join([f"Found {len(items)} memories for '{query}':", *items])
 
 

@@ -63,8 +63,8 @@ class RetrieveInput(Input):
 )
 def retrieve_memory(call: Call, input: RetrieveInput) -> str:
     """Recall past conversations that matter now. Returns Markdown, the most relevant first: when it was, a summary, and the messages of key moments."""  # noqa: E501 - one paragraph for a model
-    wanted = episode_markdown.details(input.detail, input.detail_limit, input.limit)
-    return episode_markdown.render(_retrieve(call, input), wanted, call.now(), call.zone)
+    details = episode_markdown.details(input.detail, input.detail_limit, input.limit)
+    return episode_markdown.render(_retrieve(call, input), details, call.now(), call.zone)
 
 
 class RetrieveRawInput(RetrieveInput):
@@ -157,16 +157,16 @@ class AcceptedView(Answer):
 )
 def add_message(call: Call, input: AddMessageInput) -> AcceptedView:
     """Add a message to a conversation. Related messages become an episode, which retrieve_memory finds."""
-    said = input.message
-    message = Message(role=said.role, content=said.content, time=said.timestamp)
-    conversations.append_messages(call, [conversations.Said(message=message)], input.conversation_id)
+    item = input.message
+    message = Message(role=item.role, content=item.content, time=item.timestamp)
+    conversations.append_messages(call, [conversations.IncomingMessage(message=message)], input.conversation_id)
     return AcceptedView(accepted=True)
 
 
 def _retrieve(call: Call, input: RetrieveInput) -> list[Retrieved]:
-    retrieved, found = conversations.retrieve_memory(call, Search(query=input.query, limit=input.limit))
-    call.outcome = found.outcome
-    found.check_answered()
+    retrieved, result = conversations.retrieve_memory(call, Search(query=input.query, limit=input.limit))
+    call.outcome = result.outcome
+    result.check_answered()
     return retrieved
 
 

@@ -95,17 +95,17 @@ def memory_search(call: Call, input: SearchInput) -> list[NoteView]:
     limit = min(input.top_k, MAX_RESULTS)
     notes = Filter(tags=tuple(tag.lower() for tag in input.tags or ()), episodes=False)
     with_turns = input.include_conversation and call.caller.conversation_id is not None
-    said = replace(notes, include_turns=True, turns_of=call.caller.conversation_id) if with_turns else notes
-    found = searching.search(
-        call, Search(query=input.query, limit=limit, filter=said, precision="related", said_once=True)
+    filter = replace(notes, include_turns=True, turns_of=call.caller.conversation_id) if with_turns else notes
+    result = searching.search(
+        call, Search(query=input.query, limit=limit, filter=filter, precision="related", said_once=True)
     )
-    found.check_answered()
-    hits, outcome = found.hits, found.outcome
+    result.check_answered()
+    hits, outcome = result.hits, result.outcome
     if len(hits) < limit and is_broad(input.query):
         hits = _with_newest(call, notes, hits, limit)
     elif not hits:
         hits = by_earlier_text(call, input.query, notes, limit)
-    if hits and not found.hits:
+    if hits and not result.hits:
         outcome = Outcome(kind=OutcomeKind.FOUND, message=f"{len(hits)} found.")
     texts = passages(call, input.query, [hit.memory for hit in hits])
     if parts := sum(text != hit.memory.content for hit, text in zip(hits, texts, strict=True)):
@@ -188,18 +188,18 @@ def _of_notes(outcome: Outcome, input: SearchInput) -> Outcome:
 def _with_newest(call: Call, notes: Filter, hits: list[Hit], limit: int) -> list[Hit]:
     """The hits, and the newest notes: a query that asks for everything is answered by each as well as by any hit."""
     score = min((hit.score for hit in hits), default=1.0)
-    found = {hit.memory.id for hit in hits}
+    ids = {hit.memory.id for hit in hits}
     newest = reading.list_memories(call, notes, limit=limit).memories
-    all = [*hits, *(Hit(memory=memory, score=score) for memory in newest if memory.id not in found)]
+    all = [*hits, *(Hit(memory=memory, score=score) for memory in newest if memory.id not in ids)]
     return sorted(all, key=lambda hit: (-hit.score, -to_micros(hit.memory.created_at), hit.memory.id))[:limit]
 
 
 def _view(hit: Hit, text: str) -> NoteView:
     memory = hit.memory
-    said = memory.source == "conversation" or memory.is_episode
+    is_spoken = memory.source == "conversation" or memory.is_episode
     return NoteView(
-        note_id="" if said else PREFIX + memory.id,
+        note_id="" if is_spoken else PREFIX + memory.id,
         text=text,
         score=hit.score,
-        source="conversation" if said else "user_memory",
+        source="conversation" if is_spoken else "user_memory",
     )

@@ -92,11 +92,11 @@ def scope_list(call: Call, input: ScopeListInput) -> ScopeListAnswer:
 def _hierarchy(used: dict[str, ScopeUse], top: str | None, *, counts: bool) -> dict[str, ScopeItem]:
     """Every scope that is used, and those above it up to `top`, by name."""
     totals: dict[str, int] = defaultdict(int)
-    written: dict[str, datetime] = {}
+    last_writes: dict[str, datetime] = {}
     for scope, use in used.items():
         for name in _upwards(scope, top):
             totals[name] += use.memories
-            written[name] = max(use.last_written_at, written.get(name, use.last_written_at))
+            last_writes[name] = max(use.last_written_at, last_writes.get(name, use.last_written_at))
     children: dict[str, list[str]] = defaultdict(list)
     for name in sorted(totals):
         children[name.rpartition("/")[0]].append(name)
@@ -108,7 +108,7 @@ def _hierarchy(used: dict[str, ScopeUse], top: str | None, *, counts: bool) -> d
             parent=name.rpartition("/")[0] or None,
             depth=name.count("/") + 1,
             child_scopes=children.get(name, []),
-            last_written_at=written[name],
+            last_written_at=last_writes[name],
         )
         for name in sorted(totals)
     }

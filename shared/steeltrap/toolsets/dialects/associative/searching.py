@@ -109,7 +109,7 @@ def memory_search(call: Call, input: SearchInput) -> SearchAnswer:
         expansion=input.expansion_factor,
         max_expansion=input.max_expansion_factor,
     )
-    found = searching.search(
+    result = searching.search(
         call,
         Search(
             query=input.query,
@@ -122,13 +122,13 @@ def memory_search(call: Call, input: SearchInput) -> SearchAnswer:
             diversity=diversity if is_diversified else None,
         ),
     )
-    call.outcome = outcome = found.outcome
-    found.check_answered()
+    call.outcome = outcome = result.outcome
+    result.check_answered()
     wants_associations = input.is_full and input.include_associations
-    linked = _said_once(strongest(call, [hit.memory.id for hit in found.hits])) if wants_associations else {}
+    linked = _said_once(strongest(call, [hit.memory.id for hit in result.hits])) if wants_associations else {}
     answer = SearchAnswer(
-        total_count=found.matches,
-        results=[_result(hit, linked.get(hit.memory.id)) for hit in found.hits],
+        total_count=result.matches,
+        results=[_result(hit, linked.get(hit.memory.id)) for hit in result.hits],
         search_metadata=SearchMetadata(
             outcome=outcome.kind.value, message=outcome.message, threshold=threshold, best_score=outcome.best_score
         ),
@@ -139,15 +139,15 @@ def memory_search(call: Call, input: SearchInput) -> SearchAnswer:
 def _said_once(linked: dict[str, list[AssociationItem]]) -> dict[str, list[AssociationItem]]:
     """The associations of the results. One between two results is listed with the better one, and results have no
     preview, because the answer has their whole text."""
-    found: set[str] = set()
+    ids: set[str] = set()
     once = {}
     for id, items in linked.items():
         once[id] = [
             item.model_copy(update={"preview": None}) if item.target_id in linked else item
             for item in items
-            if item.target_id not in found
+            if item.target_id not in ids
         ]
-        found.add(id)
+        ids.add(id)
     return once
 
 
@@ -210,9 +210,9 @@ class DiscoverAnswer(Succeeded):
 def memory_discover_associations(call: Call, input: DiscoverInput) -> DiscoverAnswer:
     """Find the memories related to a memory, in all scopes, strongest first: similar memories and linked ones."""
     source = reading.find(call, input.memory_id)
-    found = consolidating.discover(call, source.id, limit=input.limit, threshold=input.threshold)
+    pairs = consolidating.discover(call, source.id, limit=input.limit, threshold=input.threshold)
     answer = DiscoverAnswer(
-        association_count=len(found),
+        association_count=len(pairs),
         associations=[
             DiscoveredAssociation(
                 **dict(association_item(association, end)),
@@ -220,12 +220,12 @@ def memory_discover_associations(call: Call, input: DiscoverInput) -> DiscoverAn
                 scope=end.scope,
                 manual=association.manual,
             )
-            for association, end in found
+            for association, end in pairs
         ],
         discovery_metadata=DiscoveryMetadata(
             source_scope=source.scope,
-            scopes=sorted({end.scope for _, end in found}),
-            manual_count=sum(association.manual for association, _ in found),
+            scopes=sorted({end.scope for _, end in pairs}),
+            manual_count=sum(association.manual for association, _ in pairs),
             threshold=input.threshold,
         ),
     )

@@ -112,12 +112,12 @@ def _create(call: Call, id: str | None) -> SessionAnswer:
 
 
 def _list(call: Call) -> SessionAnswer:
-    known = scopes.list_sessions(call)
+    sessions = scopes.list_sessions(call)
     now = call.now()
     return SessionAnswer(
-        session_info=[_info(session, now) for session in known],
-        action_summary=f"{_counted(len(known), 'session')}.",
-        session_details=[_details(session, now) for session in known],
+        session_info=[_info(session, now) for session in sessions],
+        action_summary=f"{_counted(len(sessions), 'session')}.",
+        session_details=[_details(session, now) for session in sessions],
         affected_memories=[],
         cleanup_stats=_stats(CleanedUp(sessions=[], deleted=[])),
     )
@@ -125,16 +125,16 @@ def _list(call: Call) -> SessionAnswer:
 
 def _cleanup(call: Call, input: SessionManageInput) -> SessionAnswer:
     now = call.now()
-    done = scopes.cleanup_sessions(call, timedelta(days=input.max_age_days), input.session_id)
-    summary = f"{_counted(len(done.sessions), 'session')} ended, {_counted(len(done.deleted), 'memory')} deleted"
-    summary += f", {done.spared} pinned kept" * bool(done.spared)
-    summary += "; time ran out, call again" * done.more
+    cleaned = scopes.cleanup_sessions(call, timedelta(days=input.max_age_days), input.session_id)
+    summary = f"{_counted(len(cleaned.sessions), 'session')} ended, {_counted(len(cleaned.deleted), 'memory')} deleted"
+    summary += f", {cleaned.spared} pinned kept" * bool(cleaned.spared)
+    summary += "; time ran out, call again" * cleaned.more
     return SessionAnswer(
-        session_info=[_info(session, now) for session in done.sessions],
+        session_info=[_info(session, now) for session in cleaned.sessions],
         action_summary=f"{summary}.",
-        session_details=[_details(session, now) for session in done.sessions],
-        affected_memories=done.deleted,
-        cleanup_stats=_stats(done),
+        session_details=[_details(session, now) for session in cleaned.sessions],
+        affected_memories=cleaned.deleted,
+        cleanup_stats=_stats(cleaned),
     )
 
 
@@ -158,8 +158,10 @@ def _days(session: SessionUse, now: datetime) -> float:
     return round(session.age(now) / timedelta(days=1), 1)
 
 
-def _stats(done: CleanedUp) -> CleanupStats:
-    return CleanupStats(sessions=len(done.sessions), deleted=len(done.deleted), spared=done.spared, more=done.more)
+def _stats(cleaned: CleanedUp) -> CleanupStats:
+    return CleanupStats(
+        sessions=len(cleaned.sessions), deleted=len(cleaned.deleted), spared=cleaned.spared, more=cleaned.more
+    )
 
 
 def _counted(count: int, noun: str) -> str:

@@ -115,7 +115,7 @@ def memory_sync(call: Call, input: SyncInput) -> SyncAnswer:
 
 
 def _export(call: Call, input: SyncInput) -> SyncAnswer:
-    done = exporting.export_file(
+    exported = exporting.export_file(
         call,
         scope=input.scope,
         name=input.file_path,
@@ -124,10 +124,10 @@ def _export(call: Call, input: SyncInput) -> SyncAnswer:
     )
     return SyncAnswer(
         operation_type="export",
-        item_count=done.memories,
-        file_path=done.name,
-        detailed_summary=SyncSummary(exported=done.memories, associations=done.associations),
-        file_info=_file_info(done.name, done.size, done.plain_size),
+        item_count=exported.memories,
+        file_path=exported.name,
+        detailed_summary=SyncSummary(exported=exported.memories, associations=exported.associations),
+        file_info=_file_info(exported.name, exported.size, exported.plain_size),
         processing_stats=ProcessingStats(seconds=0),
     )
 
@@ -136,7 +136,7 @@ def _import(call: Call, input: SyncInput) -> SyncAnswer:
     if input.file_path is None:
         raise InvalidInput("`file_path` is required for an import: give the path from the answer to an export.")
     with importing.recorded(call, input.file_path, ("a memory_sync file",)) as run:
-        done = syncing.import_file(
+        imported = syncing.import_file(
             call,
             input.file_path,
             strategy=input.merge_strategy,
@@ -145,31 +145,31 @@ def _import(call: Call, input: SyncInput) -> SyncAnswer:
         )
     counted = replace(
         run,
-        written=done.fates["new"] + done.fates["version"],
-        updated=done.fates["overwritten"] + done.fates["merged"],
-        skipped=done.fates["skipped"],
-        failed=len(done.errors),
+        written=imported.fates["new"] + imported.fates["version"],
+        updated=imported.fates["overwritten"] + imported.fates["merged"],
+        skipped=imported.fates["skipped"],
+        failed=len(imported.errors),
     )
     importing.done(call, counted)
     summary = SyncSummary(
-        imported=done.fates["new"],
-        overwritten=done.fates["overwritten"],
-        merged=done.fates["merged"],
-        versions=done.fates["version"],
-        skipped=done.fates["skipped"],
-        associations=done.associations,
+        imported=imported.fates["new"],
+        overwritten=imported.fates["overwritten"],
+        merged=imported.fates["merged"],
+        versions=imported.fates["version"],
+        skipped=imported.fates["skipped"],
+        associations=imported.associations,
         failures=[
             SyncFailure(index=index, code=error.code, message=error.message)
-            for index, error in list(done.errors.items())[:_SHOWN_FAILURES]
+            for index, error in list(imported.errors.items())[:_SHOWN_FAILURES]
         ],
     )
     return SyncAnswer(
         operation_type="import",
-        failed_count=len(done.errors) or None,
-        item_count=done.fates.total() - done.fates["skipped"],
-        file_path=done.name,
+        failed_count=len(imported.errors) or None,
+        item_count=imported.fates.total() - imported.fates["skipped"],
+        file_path=imported.name,
         detailed_summary=summary,
-        file_info=_file_info(done.name, done.size, done.plain_size),
+        file_info=_file_info(imported.name, imported.size, imported.plain_size),
         processing_stats=ProcessingStats(seconds=0),
     )
 

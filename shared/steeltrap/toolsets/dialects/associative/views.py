@@ -83,21 +83,21 @@ class Succeeded(Levelled):
 
 def answered(call: Call, level: ResponseLevel, answer: A) -> A:
     """The answer at this level, with short ids."""
-    shown = at(level, answer)
-    ids = list(dict.fromkeys(_ids(shown)))
+    view = at(level, answer)
+    ids = list(dict.fromkeys(_ids(view)))
     if len(ids) <= MOST_SHORTENED:
-        _shorten(shown, dict(zip(ids, short_ids(call, ids), strict=True)))
-    return shown
+        _shorten(view, dict(zip(ids, short_ids(call, ids), strict=True)))
+    return view
 
 
 def at(level: ResponseLevel, answer: A) -> A:
     """The answer at this level."""
-    shown = {
+    values = {
         name: _at(level, getattr(answer, name))
         for name, field in type(answer).model_fields.items()
         if all(level in mark for mark in field.metadata if isinstance(mark, frozenset))
     }
-    return type(answer).model_construct(**shown)
+    return type(answer).model_construct(**values)
 
 
 def _at(level: ResponseLevel, value: Any) -> Any:
@@ -199,10 +199,10 @@ class AssociationItem(Levelled):
 
 def complete(memory: Memory) -> dict[str, Any]:
     """The fields of a `CompleteMemory`."""
-    shown = {name: getattr(memory, name) for name in CompleteMemory.model_fields}
+    values = {name: getattr(memory, name) for name in CompleteMemory.model_fields}
     importance = None if memory.importance is None else memory.importance.score
     plain = {"pinned": memory.pinned or None, "confidence": None if memory.confidence == 1 else memory.confidence}
-    return {**shown, **plain, "tags": list(memory.tags), "importance": importance}
+    return {**values, **plain, "tags": list(memory.tags), "importance": importance}
 
 
 def memory_object(memory: Memory) -> MemoryObject:
@@ -216,6 +216,6 @@ def association_item(association: Association, end: Memory) -> AssociationItem:
 def strongest(call: Call, ids: Sequence[str], most: int | None = TOP_ASSOCIATIONS) -> dict[str, list[AssociationItem]]:
     """The `most` strongest associations of each memory; None returns all."""
     return {
-        id: [association_item(association, end) for association, end in found[:most]]
-        for id, found in consolidating.linked(call, ids).items()
+        id: [association_item(association, end) for association, end in pairs[:most]]
+        for id, pairs in consolidating.linked(call, ids).items()
     }

@@ -133,8 +133,8 @@ def _save(call: Call, draft: Draft, input: StoreInput) -> tuple[Saved, bool]:
         return saving.save(call, draft, Guard(threshold=threshold)), False
     except Duplicate as duplicate:
         # In the document's words.
-        said = f"Duplicate content detected (similarity: {duplicate.similarity} >= {threshold:g})"
-        raise Duplicate(said, **duplicate.details) from None
+        message = f"Duplicate content detected (similarity: {duplicate.similarity} >= {threshold:g})"
+        raise Duplicate(message, **duplicate.details) from None
 
 
 _EDITED: Final = ("content", "scope", "tags", "category", "metadata")
@@ -221,10 +221,10 @@ def memory_manage(call: Call, input: ManageInput) -> ManageAnswer:
 
     A get of an id that is unknown says so with `exists`; an update or delete of one is an error.
     """
-    given = input.given()
-    if input.operation != "update" and given:
-        raise InvalidInput(f"`{given[0]}` is for the operation 'update' only; leave it out of '{input.operation}'.")
-    if input.operation == "update" and not given:
+    fields = input.given()
+    if input.operation != "update" and fields:
+        raise InvalidInput(f"`{fields[0]}` is for the operation 'update' only; leave it out of '{input.operation}'.")
+    if input.operation == "update" and not fields:
         raise InvalidInput("give what to update: content, scope, tags, category or metadata; nothing was changed.")
     match input.operation:
         case "get":

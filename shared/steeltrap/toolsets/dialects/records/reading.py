@@ -58,7 +58,7 @@ class SearchView(Answer):
 )
 def memory_search(call: Call, input: SearchInput) -> SearchView:
     """Search memories by semantic, keyword or hybrid search. Use it before you answer anything that may be stored."""
-    found = searching.search(
+    result = searching.search(
         call,
         Search(
             query=input.query,
@@ -72,9 +72,9 @@ def memory_search(call: Call, input: SearchInput) -> SearchView:
             importance_weight=input.importance_weight,
         ),
     )
-    call.outcome = found.outcome
-    found.check_answered()
-    return SearchView(results=[_found(hit) for hit in found.hits], total=len(found.hits))
+    call.outcome = result.outcome
+    result.check_answered()
+    return SearchView(results=[_found(hit) for hit in result.hits], total=len(result.hits))
 
 
 class GetInput(Input):
@@ -242,5 +242,7 @@ class RescoredView(Answer):
 )
 def memory_set_score(call: Call, input: SetScoreInput) -> RescoredView:
     """Set the importance score of a memory manually. It stays until it is set again."""
-    done = scoring.set_score(call, input.id, input.score, input.reason)
-    return RescoredView(success=True, memory_id=done.memory.id, previous_score=done.previous, new_score=input.score)
+    rescored = scoring.set_score(call, input.id, input.score, input.reason)
+    return RescoredView(
+        success=True, memory_id=rescored.memory.id, previous_score=rescored.previous, new_score=input.score
+    )

@@ -164,15 +164,15 @@ def memory_delete(call: Call, input: DeleteInput) -> DeletedView:
     if sum((input.id is not None, input.ids is not None, not criteria.is_open())) != 1:
         raise InvalidInput("give exactly one of: id; ids; or memory_tier and older_than. Nothing was deleted.")
     if criteria.is_open():
-        done = deleting.delete_all(call, input.ids or [input.id or ""])
+        deletion = deleting.delete_all(call, input.ids or [input.id or ""])
     else:
-        done = deleting.delete_matching(call, criteria)
-    if done.more:
+        deletion = deleting.delete_matching(call, criteria)
+    if deletion.more:
         call.outcome = Outcome(
             kind=OutcomeKind.DEGRADED,
             message="Time ran out before all memories were deleted; call again to delete the rest.",
         )
-    return DeletedView(deleted_count=len(done.ids), deleted_ids=done.ids)
+    return DeletedView(deleted_count=len(deletion.ids), deleted_ids=deletion.ids)
 
 
 class ConsolidateInput(Input):
