@@ -12,6 +12,7 @@ GROUPS := $(addprefix --group ,log-postgres function function-mcp function-http 
 CDK := infra/node_modules/.bin/cdk
 CONSOLE := tests/console/node_modules/.package-lock.json
 CONFORMANCE := tests/conformance/node_modules/.package-lock.json
+TYPESCRIPT := clients/typescript/node_modules/.package-lock.json
 INSTALLED := $(VENV)/.installed
 TESTABLE := $(VENV)/.testable
 DATA ?= $(or $(STEELTRAP_DATA),$(HOME)/.steeltrap)
@@ -29,7 +30,7 @@ FAST := tests/unit tests/contracts/test_sqlite.py tests/contracts/test_folder.py
   tests/dialects/test_core.py tests/isolation/test_two_users.py tests/surfaces/test_python.py tests/docs/test_docs.py
 
 .DEFAULT_GOAL := help
-.PHONY: help install serve check check-types check-tests test test-aws test-lowest integrations conformance fuzz browser screenshots e2e localstack image synth bootstrap deploy github-role destroy validate workflows up down lint lint-code lint-types all-tests format docs bench mutants update-rules lock sbom dist mcpb clean
+.PHONY: help install serve check check-types check-tests test test-aws test-lowest integrations typescript conformance fuzz browser screenshots e2e localstack image synth bootstrap deploy github-role destroy validate workflows up down lint lint-code lint-types all-tests format docs bench mutants update-rules lock sbom dist mcpb clean
 
 help: ## List the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -61,6 +62,10 @@ $(CONFORMANCE): tests/conformance/package-lock.json
 	npm ci --prefix tests/conformance --silent --no-audit --no-fund
 	@touch $@
 
+$(TYPESCRIPT): clients/typescript/package-lock.json
+	npm ci --prefix clients/typescript --silent --no-audit --no-fund
+	@touch $@
+
 $(CONSOLE): tests/console/package-lock.json
 	npm ci --prefix tests/console --silent --no-audit --no-fund
 	@touch $@
@@ -70,7 +75,7 @@ $(VENV)/.browsing: $(TESTABLE)
 	@touch $@
 
 # All that the targets of .ci/run install, for `make --jobs`.
-.build/everything: $(VENV)/.browsing $(CONSOLE) $(CONFORMANCE) .build/lowest/.installed .build/sam/.installed .build/image/.installed \
+.build/everything: $(VENV)/.browsing $(CONSOLE) $(CONFORMANCE) $(TYPESCRIPT) .build/lowest/.installed .build/sam/.installed .build/image/.installed \
   .build/schemathesis/.installed
 
 install: $(TESTABLE) ## Create .venv with everything installed
@@ -108,6 +113,9 @@ test-lowest: .build/lowest/.installed ## Run the unit and surface tests on the l
 
 integrations: $(TESTABLE) ## Run the common story, and what each library's own tests ask for, through every client form
 	$(BIN)/python -m pytest -n auto tests/integrations
+
+typescript: $(TESTABLE) $(TYPESCRIPT) ## Build the TypeScript client from docs/openapi.json, and run its tests against a server
+	STEELTRAP_TEST_TYPESCRIPT=1 $(BIN)/python -m pytest tests/typescript
 
 conformance: $(TESTABLE) $(CONFORMANCE) ## Run MCP's conformance suite, its inspector and Claude Code against a server, on a Node of their own
 	STEELTRAP_TEST_CONFORMANCE=1 $(BIN)/python -m pytest tests/conformance
@@ -223,13 +231,16 @@ sbom: $(INSTALLED) .build/locking/.installed ## Write a software bill of materia
 	.build/locking/bin/cyclonedx-py requirements --pyproject .build/pyproject.toml --output-reproducible \
 	  --output-file .build/sbom.json locks/product.txt
 
-dist: $(INSTALLED) .build/release/.installed ## Build what PyPI (dist/pypi) and MCP's registry (dist/mcp) take; install the wheel alone and try it
+dist: $(INSTALLED) .build/release/.installed ## Build what PyPI (dist/pypi), npm (dist/npm) and MCP's registry (dist/mcp) take; install the wheel alone and try it
 	rm -rf dist .build/wheel
 	$(BIN)/python -m hatchling build --directory dist/pypi
 	cd models/small && $(abspath $(BIN))/python -m hatchling build --directory $(abspath dist/pypi)
 	.build/release/bin/twine check --strict dist/pypi/*
 	$(BIN)/python mcpb/build.py dist/mcp
 	cp server.json dist/mcp
+	mkdir -p dist/npm
+	$(MAKE) $(TYPESCRIPT)
+	cd clients/typescript && npm pack --pack-destination $(abspath dist/npm)
 	$(PYTHON) -m venv .build/wheel
 	.build/wheel/bin/python -m pip install $(QUIETLY) --require-hashes --requirement locks/pip.txt
 	.build/wheel/bin/python -m pip install $(QUIETLY) $(LOCKED) --requirement locks/library.txt
@@ -238,8 +249,8 @@ dist: $(INSTALLED) .build/release/.installed ## Build what PyPI (dist/pypi) and 
 	.build/wheel/bin/python examples/mcp_client.py
 	.build/wheel/bin/python -m pip install $(QUIETLY) $(LOCKED) --requirement locks/product.txt
 	.build/wheel/bin/python docs/generate.py --check README.md
-	@echo "dist/pypi: for PyPI. dist/mcp: for MCP's registry, and the bundle for the release on GitHub."
-	@echo "The image is built by make image here, and by the workflow of a release for two processors. Nothing is for npm."
+	@echo "dist/pypi: for PyPI. dist/npm: for npm publish. dist/mcp: for MCP's registry, and the bundle for the release on GitHub."
+	@echo "The image is built by make image here, and by the workflow of a release for two processors."
 
 mcpb: $(INSTALLED) ## Build the bundle that Claude Desktop installs into .build/steeltrap-VERSION.mcpb
 	$(BIN)/python mcpb/build.py .build

@@ -37,11 +37,5 @@ def table(catalogue: Catalogue) -> str:
 def _row(tool: Tool) -> str:
     schema = tool.answer_schema
     fields = tuple(schema.get("required", ()))
-    values = [tool.operation, _repeats(tool), tool.timeout, schema["type"], *([fields] if fields else [])]
+    values = [tool.operation, tool.repeats, tool.timeout, schema["type"], *([fields] if fields else [])]
     return f"ToolRow({', '.join(map(repr, values))})"
-
-
-def _repeats(tool: Tool) -> str:
-    if tool.keyed:
-        return "by_key"
-    return "always" if tool.access == "read" or tool.idempotent else "never"

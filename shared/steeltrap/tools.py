@@ -23,6 +23,7 @@ from .text.schemas import Bounds, bounds_of, plain_schema, shown
 Access = Literal["read", "write"]
 Needs = Literal["store", "embedder", "index"]
 Media = Literal["application/json", "text/plain", "text/markdown"]
+Repeats = Literal["always", "by_key", "never"]
 
 # A batch may hold 3 MB of text, and JSON escapes can double it.
 MAX_BODY_BYTES: Final = 8 * 1024 * 1024
@@ -91,6 +92,13 @@ class Tool:
     @property
     def full_name(self) -> str:
         return f"{self.toolset}.{self.name}"
+
+    @property
+    def repeats(self) -> Repeats:
+        """When a client may repeat a call whose answer was lost."""
+        if self.keyed:
+            return "by_key"
+        return "always" if self.access == "read" or self.idempotent else "never"
 
     @cached_property
     def input_schema(self) -> JsonObject:

@@ -264,6 +264,7 @@ def _operation(tool: Tool, toolset: Toolset, suffix: str) -> JsonObject:
         "tags": [tool.toolset],
         "summary": title(tool),
         "description": tool.description,
+        "x-steeltrap-repeats": tool.repeats,
         "requestBody": {
             "required": True,
             "content": {"application/json": {"schema": tool.input_schema, "examples": examples}},
