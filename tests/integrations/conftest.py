@@ -1,7 +1,8 @@
 """A door over the store of the run, and every form of the client over it."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -27,3 +28,18 @@ def door(tmp_path: Path, clock: SettableClock, open_store: Opening) -> Iterator[
 def seam(request: pytest.FixtureRequest, door: Door) -> Iterator[Seam]:
     with opened(request.param, door) as it:
         yield it
+
+
+@pytest.fixture
+def with_fields(seam: Seam, clock: SettableClock) -> Callable[[list[str] | None], Any]:
+    """LangGraph's store over the seam, which searches these fields of values."""
+    pytest.importorskip("langgraph.store.base", reason="langgraph is not installed")
+    from steeltrap.integrations.langgraph import SteeltrapStore
+
+    return lambda fields: SteeltrapStore(seam.client("ana"), fields=fields, now=clock.now)
+
+
+@pytest.fixture
+def store(with_fields: Callable[[list[str] | None], Any]) -> Any:
+    """LangGraph's store over the seam."""
+    return with_fields(None)

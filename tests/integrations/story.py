@@ -62,6 +62,17 @@ class Library:
 LIBRARIES: Final = {
     "client": Library("steeltrap.client", "integrations.clients:sync_client"),
     "async client": Library("steeltrap.client", "integrations.clients:async_client"),
+    "anthropic": Library("anthropic.lib.tools", "integrations.anthropic_memory:open_tool"),
+    "anthropic async": Library("anthropic.lib.tools", "integrations.anthropic_memory:open_tool_in_loop"),
+    "langgraph": Library("langgraph.store.base", "integrations.langgraph_store:open_store"),
+    "langgraph async": Library("langgraph.store.base", "integrations.langgraph_store:open_store_in_loop"),
+    "agent-framework": Library(
+        "agent_framework",
+        "integrations.agent_framework_context:open_conversations",
+        without=frozenset({"correct", "forget"}),  # a provider adds context, and is asked for nothing else
+    ),
+    "google-adk": Library("google.adk", "integrations.google_adk_memory:open_service"),
+    "pydantic-ai": Library("pydantic_ai", "integrations.pydantic_ai_tools:open_tools"),
 }
 
 
