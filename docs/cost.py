@@ -81,7 +81,8 @@ LOG_BYTES: Final = 3_000
 ANSWER_BYTES: Final = 4_000
 STORED_BYTES: Final = 4_400
 SWEEPS: Final = 30
-METRICS: Final = 68
+CALL_METRICS: Final = 6
+SWEEP_METRICS: Final = 2
 ALARMS: Final = 18
 
 
@@ -158,7 +159,8 @@ COMPONENTS: Final[dict[str, Callable[[Size], float]]] = {
     "OpenSearch domain": _domain,
     "Logs": lambda size: size.calls * LOG_BYTES / GB * PRICES["CloudWatch, per GB of logs ingested"],
     "Metrics and alarms": lambda _: (
-        METRICS * PRICES["CloudWatch, per custom metric and month"] + ALARMS * PRICES["CloudWatch, per alarm and month"]
+        (CALL_METRICS + SWEEP_METRICS) * PRICES["CloudWatch, per custom metric and month"]
+        + ALARMS * PRICES["CloudWatch, per alarm and month"]
     ),
     # One trace a second and 5 % of the rest.
     "Traces": lambda size: (
@@ -222,7 +224,7 @@ BUCKET_COMPONENTS: Final[dict[str, Callable[[BucketSize], float]]] = {
     "Logs": lambda size: (size.calls + SWEEPS) * LOG_BYTES / GB * PRICES["CloudWatch, per GB of logs ingested"],
     # CloudWatch charges a metric for the hours in which it has values.
     "Metrics": lambda size: (
-        (METRICS * size.hours + 2 * SWEEPS) / HOURS * PRICES["CloudWatch, per custom metric and month"]
+        (CALL_METRICS * size.hours + SWEEP_METRICS * SWEEPS) / HOURS * PRICES["CloudWatch, per custom metric and month"]
     ),
     "Traces": lambda size: (
         (min(size.calls + SWEEPS, HOURS * 3600) + 0.05 * max(0, size.calls - HOURS * 3600))

@@ -24,7 +24,7 @@ TARGET: Final = "memory"
 """The gateway's target: its tools are called `memory___NAME`."""
 _INTERCEPTOR: Final = "interceptor"
 _INTERCEPTOR_SECONDS: Final = 10
-_CLAIMS: Final = tuple(f"{field.name}_claim" for field in fields(ClaimNames))
+_CLAIMS: Final = tuple(f"{field.name}_claim" for field in fields(ClaimNames) if field.type is str)
 _COGNITO: Final = "https://cognito-idp."
 
 
@@ -78,7 +78,7 @@ class Agents(Construct):
             _INTERCEPTOR,
             grants.METADATA,
             timeout=_INTERCEPTOR_SECONDS,
-            environment=own | claims,
+            environment=own | claims | stage.scopes,
             opens_store=False,
         )
         make = agentcore.CfnGateway

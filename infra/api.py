@@ -11,7 +11,8 @@ from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_logs as logs
 from constructs import Construct
 
-from steeltrap.servers.http import paths
+from steeltrap.servers.auth.identity import CONVERSATION_HEADER
+from steeltrap.servers.http import BEST_SCORE, ERROR, OUTCOME, OUTCOME_MESSAGE, SECRETS, TIMEZONE, paths
 
 from .functions import RETENTION
 from .plan import GATEWAY_SECONDS, FunctionPlan, construct_id
@@ -19,6 +20,14 @@ from .stage import Stage
 
 _OPEN_CALLS_PER_SECOND: Final = 20
 """The limit for callers without a token, who read a document that never changes."""
+_CORS_HEADERS: Final = (
+    *("Authorization", "Content-Type", "Idempotency-Key", CONVERSATION_HEADER, SECRETS, TIMEZONE),
+    *("Mcp-Protocol-Version", "Mcp-Session-Id", "Mcp-Method", "Mcp-Name", "Last-Event-ID"),
+)
+"""The headers that a page may send: those that tools and MCP read. A browser sends `Accept` unasked."""
+_SHOWN_HEADERS: Final = ("Retry-After", "WWW-Authenticate", ERROR, OUTCOME, OUTCOME_MESSAGE, BEST_SCORE)
+_CORS_SECONDS: Final = 3600
+"""How long a browser may remember what it was told."""
 
 
 class Api(Construct):
@@ -27,13 +36,16 @@ class Api(Construct):
     def __init__(self, scope: Construct, stage: Stage) -> None:
         super().__init__(scope, "Api")
         self._stage = stage
+        self._any_paths: list[str] = []
         self.open_routes: list[apigateway.CfnRoute] = []
+        self.preflight_routes: list[apigateway.CfnRoute] = []
         self.api = apigateway.CfnApi(
             self,
             "Http",
             name=stage.stack_name,
             protocol_type="HTTP",
             description="Long-term memory for AI agents.",
+            cors_configuration=_cors(stage.cors_origins) if stage.cors_origins else None,
         )
         self._authorizer = self._jwt() if stage.auth == "jwt" else None
         log = logs.LogGroup(
@@ -60,30 +72,46 @@ class Api(Construct):
             ),
         )
 
+        self.domain = self._own_domain(stage) if stage.domain_name else None
+
     @property
     def url(self) -> str:
-        return self.api.attr_api_endpoint
+        """The address without a slash at its end: the stage's own domain if it has one."""
+        return f"https://{self._stage.domain_name}" if self.domain else self.api.attr_api_endpoint
 
     def serve_all(self, plan: FunctionPlan, function: lambda_.IFunction) -> None:
         """Route every path to one function, by one route: an account may make only a few routes per second."""
-        self._route("$default", self._integrate(construct_id(plan.name), function, seconds=plan.timeout), None)
+        integration = self._integrate(construct_id(plan.name), function, seconds=plan.timeout)
+        self._route("$default", integration, None, scopes=self._scopes(plan))
 
     def serve(self, plan: FunctionPlan, function: lambda_.IFunction, *, any_other: bool = False) -> None:
         """Route a function's paths to it; `any_other` path too, which it answers with what there is."""
         integration = self._integrate(construct_id(plan.name), function, seconds=plan.timeout)
         schemas = {path: {tool.full_name: tool.input_schema} for tool in plan.tools for path in paths(tool)}
+        self._any_paths += plan.paths if plan.method == "ANY" else ()
         for path in plan.paths:
-            self._route(f"{plan.method} {path}", integration, schemas.get(path))
+            self._route(f"{plan.method} {path}", integration, schemas.get(path), scopes=self._scopes(plan))
         if any_other:
-            self._route("$default", integration, None)
+            self._route("$default", integration, None, scopes=self._scopes(plan))
 
     def serve_open(self, function: lambda_.IFunction, at: Sequence[str]) -> None:
-        """Route GET requests for paths to a function without authentication, with one rate limit for all."""
+        """Route GET requests for paths to a function without authentication, with one rate limit for all; and where
+        pages may call, what their browsers ask first.
+
+        The gateway answers that itself, but the authorizer of `$default`, or of a route for ANY method, would refuse
+        it first, since it carries no token. A route for OPTIONS is chosen before those.
+        """
         integration = self._integrate("Open", function, seconds=10)
-        limit = {"ThrottlingRateLimit": _OPEN_CALLS_PER_SECOND, "ThrottlingBurstLimit": 2 * _OPEN_CALLS_PER_SECOND}
-        self.open_routes = [self._route(f"GET {path}", integration, None, is_open=True) for path in at]
-        self.live.route_settings = {f"GET {path}": limit for path in at}
-        for route in self.open_routes:
+        limits = {f"GET {path}": _OPEN_CALLS_PER_SECOND for path in at}
+        self.open_routes = [self._route(key, integration, None, is_open=True) for key in limits]
+        if self._stage.cors_origins:
+            keys = [f"OPTIONS {path}" for path in ("/{proxy+}", *self._any_paths)]
+            self.preflight_routes = [self._route(key, integration, None, is_open=True) for key in keys]
+            limits |= dict.fromkeys(keys, self._stage.calls_per_second)
+        self.live.route_settings = {
+            key: {"ThrottlingRateLimit": rate, "ThrottlingBurstLimit": 2 * rate} for key, rate in limits.items()
+        }
+        for route in (*self.open_routes, *self.preflight_routes):
             self.live.add_dependency(route)  # a stage is refused settings of a route that isn't there yet
 
     def _integrate(self, id: str, function: lambda_.IFunction, *, seconds: int) -> apigateway.CfnIntegration:
@@ -110,8 +138,21 @@ class Api(Construct):
             timeout_in_millis=1000 * min(GATEWAY_SECONDS, seconds),
         )
 
+    def _scopes(self, plan: FunctionPlan) -> list[str]:
+        """The scopes of which the gateway asks one of a token before it calls the function, which checks them again."""
+        read, write = self._stage.read_scope, self._stage.write_scope
+        if write and plan.bundle == "tools" and plan.access == "write":
+            return [write]
+        return [scope for scope in (read, write) if scope]
+
     def _route(
-        self, key: str, integration: apigateway.CfnIntegration, schema: object, *, is_open: bool = False
+        self,
+        key: str,
+        integration: apigateway.CfnIntegration,
+        schema: object,
+        *,
+        is_open: bool = False,
+        scopes: Sequence[str] = (),
     ) -> apigateway.CfnRoute:
         asked = "NONE" if is_open else "JWT" if self._authorizer else "AWS_IAM"
         route = apigateway.CfnRoute(
@@ -122,11 +163,27 @@ class Api(Construct):
             target=f"integrations/{integration.ref}",
             authorization_type=asked,
             authorizer_id=self._authorizer.ref if self._authorizer and not is_open else None,
+            authorization_scopes=list(scopes) or None,
         )
         if schema:
             # An HTTP API checks no bodies, the tool does: this tells who reads the template what one must be.
             route.add_metadata("steeltrap:input", schema)
         return route
+
+    def _own_domain(self, stage: Stage) -> apigateway.CfnDomainName:
+        """The stage's own domain, all of whose paths are the API's."""
+        domain = apigateway.CfnDomainName(
+            self,
+            "Domain",
+            domain_name=stage.domain_name,
+            domain_name_configurations=[
+                apigateway.CfnDomainName.DomainNameConfigurationProperty(
+                    certificate_arn=stage.certificate_arn, endpoint_type="REGIONAL", security_policy="TLS_1_2"
+                )
+            ],
+        )
+        apigateway.CfnApiMapping(self, "Mapping", api_id=self.api.ref, domain_name=domain.ref, stage=self.live.ref)
+        return domain
 
     def _jwt(self) -> apigateway.CfnAuthorizer:
         return apigateway.CfnAuthorizer(
@@ -140,6 +197,18 @@ class Api(Construct):
                 issuer=self._stage.issuer, audience=list(self._stage.audience)
             ),
         )
+
+
+def _cors(origins: Sequence[str]) -> apigateway.CfnApi.CorsProperty:
+    """Pages of these origins may call with a token. Cookies are never asked for, since no tool reads one."""
+    return apigateway.CfnApi.CorsProperty(
+        allow_origins=list(origins),
+        allow_methods=["GET", "POST"],
+        allow_headers=list(_CORS_HEADERS),
+        expose_headers=list(_SHOWN_HEADERS),
+        allow_credentials=False,
+        max_age=_CORS_SECONDS,
+    )
 
 
 _LOGGED = {

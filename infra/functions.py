@@ -25,7 +25,10 @@ _GROUP_OF_BUCKETS: Final = "function-bucket"
 """The group of all functions over a bucket: there are two or three of them, and one layer is made sooner."""
 _OWN: Final = frozenset(
     f"STEELTRAP_{name}"
-    for name in ("DATA", "SERVICE", "INDEX_DEAD_LETTER_QUEUE", "LOG", "CACHE_FOLDER", "CACHE_DISK_MB")
+    for name in (
+        *("DATA", "SERVICE", "INDEX_DEAD_LETTER_QUEUE", "LOG", "CACHE_FOLDER", "CACHE_DISK_MB"),
+        *("READ_SCOPE", "WRITE_SCOPE"),
+    )
 )
 """Settings that only concern a function."""
 

@@ -16,7 +16,10 @@ from constructs import Construct
 ISSUER: Final = "token.actions.githubusercontent.com"
 AUDIENCE: Final = "sts.amazonaws.com"
 _CDK_ROLES: Final = ("deploy", "file-publishing", "lookup")
-_CHECKS: Final = ("lambda:GetAccountSettings", "es:ListInstanceTypeDetails", "bedrock:GetFoundationModel")
+_CHECKS: Final = (
+    *("lambda:GetAccountSettings", "es:ListInstanceTypeDetails", "bedrock:GetFoundationModel"),
+    "acm:DescribeCertificate",
+)
 
 
 class GitHub(Stack):

@@ -34,6 +34,7 @@ _DOMAIN: Final = {
 }
 _ONE_NODE: Final = {"AwsSolutions-OS7": "A stage of one node; its index can be rebuilt from the table."}
 _OPEN: Final = {"AwsSolutions-APIG4": "It only tells clients without a token where to get one."}
+_PREFLIGHT: Final = {"AwsSolutions-APIG4": "Browsers ask without a token which pages may call; nothing else is told."}
 _STREAMS: Final = "A table's streams have no names."
 _ALL_OBJECTS: Final = "The bucket holds nothing but the log of the stage's users, whom each function serves all."
 _PREFIXES: Final = "Each user's exports are stored under a prefix."
@@ -51,6 +52,8 @@ def _acknowledge(stack: Steeltrap, *, several_nodes: bool) -> None:
     _say(stack.functions, _FUNCTIONS)
     for route in stack.api.open_routes:
         _say(route, _OPEN)
+    for route in stack.api.preflight_routes:
+        _say(route, _PREFLIGHT)
     storage = stack.storage
     if isinstance(storage, LogStorage):
         _say(storage.objects, _CALLED_BY_FUNCTIONS)

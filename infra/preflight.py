@@ -110,6 +110,32 @@ def _model(stage: Stage, client: Client) -> Iterator[str]:
         )
 
 
+def _certificate(stage: Stage, client: Client) -> Iterator[str]:
+    if not stage.domain_name:
+        return
+    acm = client("acm")
+    region = stage.certificate_arn.split(":")[3]
+    if region != acm.meta.region_name:
+        yield (
+            f"The stage's certificate is in {region}, and its API in {acm.meta.region_name} takes only one of its own "
+            "region: request it there, and set `certificate_arn` to its ARN."
+        )
+        return
+    try:
+        found = acm.describe_certificate(CertificateArn=stage.certificate_arn)["Certificate"]
+    except acm.exceptions.ResourceNotFoundException:
+        yield "There is no certificate with the stage's `certificate_arn`: `aws acm list-certificates` lists them."
+        return
+    if found.get("Status") != "ISSUED":
+        yield (
+            f"The certificate for {stage.domain_name} is {found.get('Status')}: create the DNS record that "
+            "`aws acm describe-certificate` shows, and wait until it is ISSUED."
+        )
+    names = {found.get("DomainName", ""), *found.get("SubjectAlternativeNames", ())}
+    if not names & {stage.domain_name, f"*.{stage.domain_name.partition('.')[2]}"}:
+        yield f"The stage's certificate is for {', '.join(sorted(names))}, not for {stage.domain_name}."
+
+
 def _tables(stage: Stage, client: Client) -> Iterator[str]:
     if stage.adopt is None:
         return
@@ -171,6 +197,7 @@ _CHECKS: Final = {
     "Lambda's concurrency": _concurrency,
     "The domain's instance type": _domain,
     "Bedrock's model": _model,
+    "The domain's certificate": _certificate,
     "The adopted tables": _tables,
 }
 

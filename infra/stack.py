@@ -72,7 +72,7 @@ class Steeltrap(Stack):
             self._schedule_sweep(stage)
             watch.alarms_of_bucket(self.api, self.storage, made)
             if stage.dashboard:
-                watch.dashboard_of_bucket(self.api, self.storage)
+                watch.dashboard_of_bucket(self.api, self.storage, made)
         if unknown := set(stage.snap_start) - set(made):
             raise ValueError(f"`snap_start` names {', '.join(sorted(unknown))}; there are: {', '.join(made)}")
         self._add_outputs(stage)
@@ -91,7 +91,11 @@ class Steeltrap(Stack):
                 "metadata",
                 grants.METADATA,
                 timeout=10,
-                environment={"STEELTRAP_SERVICE": stage.stack_name, "STEELTRAP_OIDC_ISSUER": stage.issuer},
+                environment={
+                    "STEELTRAP_SERVICE": stage.stack_name,
+                    "STEELTRAP_OIDC_ISSUER": stage.issuer,
+                    **stage.scopes,
+                },
                 opens_store=False,
             )
             self.api.serve_open(metadata, (WELL_KNOWN, f"{WELL_KNOWN}/{{path+}}"))
@@ -182,6 +186,10 @@ class Steeltrap(Stack):
         url = self.api.url
         CfnOutput(self, "Url", value=url, description="Tools answer by POST to {Url}/v1/{toolset}/{tool}")
         client = json.dumps({"mcpServers": {"steeltrap": self._mcp_client(stage, f"{url}/mcp")}})
+        if (domain := self.api.domain) is not None:
+            record = f"CNAME {domain.attr_regional_domain_name}"
+            CfnOutput(self, "DnsRecord", value=record, description=f"For {stage.domain_name} at your DNS provider")
+            CfnOutput(self, "DnsZone", value=domain.attr_regional_hosted_zone_id, description="For a Route 53 alias")
         CfnOutput(self, "McpClient", value=client, description="For an MCP client's configuration")
         CfnOutput(self, "Settings", value=self._shell_settings())
         for id, value in self._places().items():

@@ -1,18 +1,20 @@
 """The choices of one deployment: its callers, its search index, its sizes."""
 
+import re
 import tomllib
 from pathlib import Path
 from typing import Annotated, Final, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_validator, model_validator
 
-from steeltrap.settings import PREFIX, Settings, read_settings
+from steeltrap.settings import PREFIX, SCOPE, Settings, read_settings
 from steeltrap.toolsets import CATALOGUE
 
 STAGES = Path(__file__).with_name("stages.toml")
 
 Value = str | int | float | bool
 Role = Annotated[str, StringConstraints(pattern=r"^arn:[^:]+:iam::\d{12}:role/.+$")]
+Scope = Annotated[str, StringConstraints(pattern=rf"^({SCOPE})?$")]
 BedrockAgent = Annotated[str, StringConstraints(pattern=r"^arn:[^:]+:bedrock:[^:]+:\d{12}:agent/[0-9A-Z]{10}$")]
 Gateway = Annotated[str, StringConstraints(pattern=r"^([0-9a-z]-?){1,100}-[0-9a-z]{10}$")]
 OF_THE_STACK = frozenset(
@@ -20,16 +22,21 @@ OF_THE_STACK = frozenset(
         *("agent_toolset", "agentcore_gateways", "bedrock_agents"),
         *("store", "memory_table", "usage_table", "dynamodb_url", "opensearch_url", "opensearch_auth"),
         *("opensearch_index", "export_bucket", "index_dead_letter_queue", "queue_callers", "data", "service", "auth"),
-        *("cache_folder", "cache_disk_mb"),
+        *("cache_folder", "cache_disk_mb", "read_scope", "write_scope"),
     }
 )
-"""Settings that a stage may not have: its resources and grants decide them."""
+"""Settings that a stage may not have: its resources, grants and other keys decide them."""
 
 
 _OF_TABLES: Final = frozenset({"search", "domain", "endpoint", "endpoint_arn", "index", "adopt", "queue_senders"})
 """Keys that say nothing of a stage over a bucket."""
 PUBLIC_CALLS_PER_MINUTE: Final = 120
 """The quota of each user of a stage whose callers have tokens, unless its settings name another; 0 is none."""
+
+
+_HOST: Final = r"(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)*[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?"
+_DOMAIN_NAME: Final = re.compile(rf"(?=.*\.[a-z]|.*\.xn--){_HOST}", re.ASCII)
+_ORIGIN: Final = re.compile(rf"(?P<scheme>https?)://(?P<host>{_HOST})(?::(?P<port>[1-9]\d{{0,4}}))?", re.ASCII)
 
 
 class Domain(BaseModel):
@@ -99,6 +106,27 @@ class Stage(BaseModel):
     auth: Literal["iam", "jwt"] = Field("iam", description="How callers authenticate: by IAM signatures or by tokens.")
     issuer: str = Field("", description="The issuer of tokens, exactly as in their `iss` claim.")
     audience: tuple[str, ...] = Field((), description="The audiences (or client ids) of tokens.")
+    read_scope: Scope = Field(
+        "",
+        description="The OAuth scope of tokens that may only read. If neither scope is set, every token may do "
+        "everything ([how](authentication.md#scopes)).",
+    )
+    write_scope: Scope = Field("", description="The OAuth scope of tokens that may do everything.")
+    cors_origins: tuple[str, ...] = Field(
+        (),
+        description="The origins whose web pages may call with a token, such as https://app.example; or `*` alone, for "
+        "every page. Without any, none may.",
+    )
+    domain_name: str = Field(
+        "",
+        description="Your own domain of the API, such as memory.example.com, instead of AWS's address; needs "
+        "`certificate_arn` ([the DNS record](deploy.md#your-own-domain)).",
+    )
+    certificate_arn: str = Field(
+        "",
+        pattern=r"^(|arn:[^:]+:acm:[a-z0-9-]+:\d{12}:certificate/[A-Za-z0-9-]+)$",
+        description="The ARN of the domain's certificate in AWS Certificate Manager, in the stage's own region.",
+    )
     functions: Literal["one", "each"] = Field(
         "one",
         description="One function for all tools, or (only with `aws`) one per operation: those that read can change "
@@ -177,10 +205,42 @@ class Stage(BaseModel):
             )
         return search
 
+    @field_validator("cors_origins")
+    @classmethod
+    def _are_origins(cls, origins: tuple[str, ...]) -> tuple[str, ...]:
+        if "*" in origins and len(origins) > 1:
+            raise ValueError("`*` allows every page: name it alone, or leave it out")
+        for origin in origins:
+            if origin != "*" and not _is_origin(origin):
+                raise ValueError(
+                    f"{origin!r} is not an origin: write it as a browser sends it, such as https://app.example or "
+                    "https://app.example:8443, in lower case, without a path or a slash at its end; http:// is "
+                    "for localhost only"
+                )
+        return origins
+
+    @field_validator("domain_name")
+    @classmethod
+    def _is_a_domain(cls, name: str) -> str:
+        if name and not (len(name) <= 253 and _DOMAIN_NAME.fullmatch(name)):
+            raise ValueError(
+                f"{name!r} is not a domain name: write it in lower case and without https://, such as "
+                "memory.example.com; for other scripts write its xn-- form"
+            )
+        return name
+
     @model_validator(mode="after")
     def _fits(self) -> Self:
+        if bool(self.domain_name) != bool(self.certificate_arn):
+            raise ValueError(
+                "`domain_name` and `certificate_arn` need each other: API Gateway serves a domain over TLS"
+            )
         if self.auth == "jwt" and not (self.issuer and self.audience):
             raise ValueError('auth = "jwt" needs `issuer` and `audience`')
+        if self.auth != "jwt" and self.scopes:
+            raise ValueError('`read_scope` and `write_scope` need auth = "jwt": signatures carry no scopes')
+        if self.auth != "jwt" and self.cors_origins:
+            raise ValueError('`cors_origins` needs auth = "jwt": web pages call with tokens')
         if self.store == "bucket" and (other := _OF_TABLES & self.model_fields_set):
             raise ValueError(f'{", ".join(f"`{name}`" for name in sorted(other))} needs store = "aws"')
         if self.store == "bucket" and self.functions == "each":
@@ -211,6 +271,12 @@ class Stage(BaseModel):
         return bool(self.settings.get("embedder", default) == default)
 
     @property
+    def scopes(self) -> dict[str, str]:
+        """The OAuth scopes that tokens need, as a function's environment has them."""
+        named = {"READ_SCOPE": self.read_scope, "WRITE_SCOPE": self.write_scope}
+        return {PREFIX + name: scope for name, scope in named.items() if scope}
+
+    @property
     def counts_calls(self) -> bool:
         """Whether users' calls per minute are counted."""
         return self.environment().get(f"{PREFIX}CALLS_PER_MINUTE", "0") != "0"
@@ -218,7 +284,8 @@ class Stage(BaseModel):
     def environment(self) -> dict[str, str]:
         """The settings as a function's environment has them."""
         public: dict[str, Value] = {"calls_per_minute": PUBLIC_CALLS_PER_MINUTE} if self.auth == "jwt" else {}
-        return {PREFIX + name.upper(): _written(value) for name, value in (public | self.settings).items()}
+        settings = {PREFIX + name.upper(): _written(value) for name, value in (public | self.settings).items()}
+        return settings | self.scopes
 
 
 def read_stage(name: str, file: Path = STAGES) -> Stage:
@@ -227,6 +294,16 @@ def read_stage(name: str, file: Path = STAGES) -> Stage:
     if name not in stages:
         raise KeyError(f"no stage `{name}` in {file.name}; there are: {', '.join(stages)}")
     return Stage(name=name, **stages[name])
+
+
+def _is_origin(text: str) -> bool:
+    """Whether a text is an origin as browsers send it, of a page that nobody can change on its way."""
+    match = _ORIGIN.fullmatch(text)
+    if match is None or (match["port"] and int(match["port"]) > 65535):
+        return False
+    usual = {"http": "80", "https": "443"}[match["scheme"]]
+    is_here = match["host"] in ("localhost", "127.0.0.1")
+    return match["port"] != usual and (match["scheme"] == "https" or is_here)
 
 
 def _written(value: Value) -> str:

@@ -1,7 +1,7 @@
 """Alarms and a dashboard. docs/operate.md says of each alarm what it means and what to do."""
 
 from collections.abc import Mapping
-from typing import Any, get_args
+from typing import Any, Final, get_args
 
 from aws_cdk import Duration, Stack
 from aws_cdk import aws_cloudwatch as cloudwatch
@@ -25,7 +25,19 @@ from .stage import Stage
 from .storage import Storage
 
 _FIVE_MINUTES = Duration.minutes(5)
-_STAGES = [f"time_{stage}" for stage in get_args(telemetry.Stage)]
+_LOG_GROUPS: Final = 50
+"""A query reads no more of them."""
+_BY_TOOL: Final = (
+    "filter ispresent(milliseconds)",
+    "stats count() as calls, pct(milliseconds, 50) as p50, pct(milliseconds, 99) as p99, pct(bytes, 99) as bytes_p99 "
+    "by tool",
+    "sort calls desc",
+)
+_BY_CODE: Final = ("filter ispresent(error)", "stats count() as calls by error, tool", "sort calls desc")
+_BY_STEP: Final = (
+    "filter ispresent(milliseconds)",
+    "stats " + ", ".join(f"pct(stages.{step}, 99) as {step}" for step in get_args(telemetry.Stage)) + " by tool",
+)
 
 
 class Watch(Construct):
@@ -71,15 +83,16 @@ class Watch(Construct):
         throttles = _metric("AWS/DynamoDB", "WriteThrottleEvents", {"TableName": storage.entries.ref})
         self._alarm("EntriesThrottled", throttles, 10)
 
-    def dashboard_of_bucket(self, api: Api, storage: LogStorage) -> None:
+    def dashboard_of_bucket(self, api: Api, storage: LogStorage, made: Mapping[str, lambda_.Function]) -> None:
         """Calls, errors, times, and what the table takes."""
         board = cloudwatch.Dashboard(self, "Dashboard", dashboard_name=self._name)
         board.add_widgets(*self._calls(api))
         board.add_widgets(
-            self._searched("Errors by code", "code", "errors"),
             _capacity("Entries", storage.entries.ref),
+            _graph("Bytes of an answer (p50, p99)", *self._own_percentiles("answer_bytes")),
             _graph("Users whom a sweep left", self._left),
         )
+        board.add_widgets(*_of_logs(made))
 
     def _calls(self, api: Api) -> list[cloudwatch.GraphWidget]:
         of_api = {"ApiId": api.api.ref}
@@ -89,7 +102,7 @@ class Watch(Construct):
                 *(_metric("AWS/ApiGateway", name, of_api) for name in ("Count", "4xx", "5xx")),
             ),
             _graph("Time to answer (p50, p99), ms", *_percentiles("AWS/ApiGateway", "Latency", of_api)),
-            self._searched("Calls by operation", "operation", "calls"),
+            _graph("Calls of tools", *(self._own(name) for name in ("calls", "errors", "degraded"))),
         ]
 
     def alarms_of_tables(
@@ -138,7 +151,7 @@ class Watch(Construct):
         board = cloudwatch.Dashboard(self, "Dashboard", dashboard_name=self._name)
         board.add_widgets(*self._calls(api))
         board.add_widgets(
-            self._searched("Errors by code", "code", "errors"),
+            _graph("Time in a function (p50, p99), ms", *self._own_percentiles("time")),
             _graph("Lag of the index, ms", made["indexer"].metric("IteratorAge", statistic="Maximum")),
             _graph(
                 "Dead letters", *(_depth(queue) for queue in (storage.index_dead_letters, storage.stream_dead_letters))
@@ -146,23 +159,18 @@ class Watch(Construct):
         )
         board.add_widgets(
             *(_capacity(id, table.name) for id, table in (("Memories", storage.memories), ("Usage", storage.usage))),
-            self._searched("Time by stage (p99), ms", "operation", *_STAGES, statistic="p99"),
-        )
-
-        board.add_widgets(
-            self._searched("Bytes of an answer (p99)", "operation", "answer_bytes", statistic="p99"),
             _graph("Users whom a sweep left", self._left),
         )
-
-    def _searched(self, title: str, by: str, *names: str, statistic: str = "Sum") -> cloudwatch.GraphWidget:
-        """A graph of functions' own metrics, one line for each of what they are counted by."""
-        wanted = " OR ".join(f'"{name}"' for name in names)
-        schema = f'{{{NAMESPACE},{by},service}} service="{self._name}" MetricName=({wanted})'
-        expression = f"SEARCH('{schema}', '{statistic}', 300)"
-        return _graph(
-            title,
-            cloudwatch.MathExpression(expression=expression, using_metrics={}, label="", period=_FIVE_MINUTES),
+        board.add_widgets(
+            _graph("Bytes of an answer (p50, p99)", *self._own_percentiles("answer_bytes")), *_of_logs(made)
         )
+
+    def _own(self, name: str) -> cloudwatch.Metric:
+        """A metric that the functions write."""
+        return _metric(NAMESPACE, name, {"service": self._name})
+
+    def _own_percentiles(self, name: str) -> list[cloudwatch.Metric]:
+        return _percentiles(NAMESPACE, name, {"service": self._name})
 
     def _alarm(
         self, id: str, metric: cloudwatch.Metric, threshold: float, *, times: int = 1, below: bool = False
@@ -204,6 +212,16 @@ def _capacity(id: str, table: str) -> cloudwatch.GraphWidget:
 
 def _depth(queue: sqs.Queue) -> cloudwatch.Metric:
     return queue.metric_approximate_number_of_messages_visible(statistic="Maximum", period=_FIVE_MINUTES)
+
+
+def _of_logs(made: Mapping[str, lambda_.Function]) -> list[cloudwatch.LogQueryWidget]:
+    """Tables of what metrics would cost too much for: calls by tool, by code, and by step."""
+    groups = [function.log_group.log_group_name for function in list(made.values())[:_LOG_GROUPS]]
+    queries = {"Calls by tool": _BY_TOOL, "Errors by code": _BY_CODE, "Time by step (p99), ms": _BY_STEP}
+    return [
+        cloudwatch.LogQueryWidget(title=title, log_group_names=groups, query_lines=list(lines), width=8)
+        for title, lines in queries.items()
+    ]
 
 
 def _graph(title: str, *metrics: Any) -> cloudwatch.GraphWidget:

@@ -18,6 +18,8 @@ from steeltrap.toolsets import CATALOGUE
 
 Resource = dict[str, Any]
 
+CERTIFICATE = "arn:aws:acm:eu-west-1:123456789012:certificate/0b2f1c3d-0000-4000-8000-000000000000"
+
 STAGES = {
     "bucket": Stage(name="bucket"),
     "public": Stage(
@@ -25,6 +27,11 @@ STAGES = {
         auth="jwt",
         issuer="https://issuer.example",
         audience=("app",),
+        read_scope="memory:read",
+        write_scope="memory:write",
+        cors_origins=("https://app.example", "http://localhost:3000"),
+        domain_name="memory.example.com",
+        certificate_arn=CERTIFICATE,
         key=True,
         alarm_email="ops@example.com",
         dashboard=True,
@@ -65,6 +72,9 @@ STAGES = {
         auth="jwt",
         issuer="https://issuer.example/",
         audience=("app",),
+        read_scope="memory:read",
+        write_scope="memory:write",
+        cors_origins=("*",),
         snap_start=("agent",),
         settings={"user_claim": "username", "untrusted_claim": "reads_mail"},
         agent={

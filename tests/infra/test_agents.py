@@ -118,6 +118,8 @@ def test_the_interceptor_knows_the_issuer_and_its_claims_and_no_store() -> None:
         "STEELTRAP_OIDC_ISSUER": "https://issuer.example/",
         "STEELTRAP_USER_CLAIM": "username",
         "STEELTRAP_UNTRUSTED_CLAIM": "reads_mail",
+        "STEELTRAP_READ_SCOPE": "memory:read",
+        "STEELTRAP_WRITE_SCOPE": "memory:write",
     }
 
 

@@ -105,6 +105,50 @@ def test_what_would_fail_in_the_middle_of_a_deployment_is_said_before_it(
     assert problem.endswith(".")
 
 
+CERTIFICATE = "arn:aws:acm:{}:123456789012:certificate/0b2f1c3d-0000-4000-8000-000000000000"
+
+
+def _certified(**found: Any) -> Answers:
+    certificate = {"DomainName": "memory.example.com", "Status": "ISSUED", **found}
+    return {("acm", "describe_certificate"): {"Certificate": certificate}}
+
+
+def _own_domain(region: str = "us-east-1") -> Stage:
+    return Stage(name="own", domain_name="memory.example.com", certificate_arn=CERTIFICATE.format(region))
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        {},
+        {"DomainName": "*.example.com"},
+        {"DomainName": "example.com", "SubjectAlternativeNames": ["example.com", "memory.example.com"]},
+    ],
+)
+def test_a_certificate_for_the_domain_is_let_pass(found: dict[str, Any], account: Callable[[Answers], Any]) -> None:
+    assert list(problems(_own_domain(), account(_certified(**found)))) == []
+
+
+@pytest.mark.parametrize(
+    ("region", "answer", "said"),
+    [
+        ("eu-west-1", {}, "is in eu-west-1, and its API in us-east-1 takes only one of its own region"),
+        ("us-east-1", {("acm", "describe_certificate"): "ResourceNotFoundException"}, "There is no certificate"),
+        ("us-east-1", {("acm", "describe_certificate"): "AccessDeniedException"}, "could not be checked"),
+        ("us-east-1", _certified(Status="PENDING_VALIDATION"), "is PENDING_VALIDATION: create the DNS record"),
+        ("us-east-1", _certified(DomainName="other.example.com"), "for other.example.com, not for memory.example.com"),
+        ("us-east-1", _certified(DomainName="*.memory.example.com"), "for *.memory.example.com, not for"),
+        ("us-east-1", _certified(DomainName="*.com"), "for *.com, not for"),
+    ],
+)
+def test_a_certificate_that_the_domain_can_t_use_is_said_before_a_deployment(
+    region: str, answer: Answers, said: str, account: Callable[[Answers], Any]
+) -> None:
+    [problem] = problems(_own_domain(region), account(answer))
+    assert said in problem
+    assert problem.endswith(".")
+
+
 @pytest.mark.parametrize(
     ("fault", "said"), [(NoRegionError(), "AWS_DEFAULT_REGION"), (NoCredentialsError(), "signed in")]
 )
@@ -240,7 +284,8 @@ def test_github_s_role_is_for_one_subject_and_may_do_no_more_than_deploy(tmp_pat
         "cdk-hnb659fds-lookup",
     ]
     anywhere = [each["Action"] for each in statements if each["Resource"] == "*"]
-    assert anywhere == [["lambda:GetAccountSettings", "es:ListInstanceTypeDetails", "bedrock:GetFoundationModel"]]
+    checks = ["lambda:GetAccountSettings", "es:ListInstanceTypeDetails", "bedrock:GetFoundationModel"]
+    assert anywhere == [[*checks, "acm:DescribeCertificate"]]
     assert not any("*" in action for each in statements for action in _listed(each["Action"]))
 
 

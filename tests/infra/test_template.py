@@ -279,38 +279,44 @@ def test_an_alarm_may_publish_to_its_topic_and_encrypt_for_it() -> None:
         assert len(alarm["AlarmActions"]) == 1
 
 
-def test_the_dashboard_asks_for_the_metrics_that_functions_write(capsys: pytest.CaptureFixture[str]) -> None:
-    stages = get_args(telemetry.Stage)
+@pytest.mark.parametrize("name", ["zones", "public"])
+def test_the_dashboard_asks_for_what_functions_write(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     measure = Measure(
         tool="core.search",
-        operation="search",
         outcome="found",
         hits=1,
         answer_bytes=900,
         error="x",
-        stages=dict.fromkeys(stages, 1.0),
+        stages=dict.fromkeys(get_args(telemetry.Stage), 1.0),
     )
-    with telemetry_of("steeltrap-zones", level="error") as reported:
+    with telemetry_of(f"steeltrap-{name}", level="info") as reported:
         reported.observe(measure)
-    written = [json.loads(line) for line in capsys.readouterr().out.splitlines() if "_aws" in line]
-    counted = {
-        (tuple(sorted(by)), metric["Name"])
+        reported.count(users_swept=5, users_left=2)
+    written = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    metrics = {
+        metric["Name"]
         for line in written
+        if "_aws" in line
         for kind in line["_aws"]["CloudWatchMetrics"]
-        for by in kind["Dimensions"]
         for metric in kind["Metrics"]
     }
-    assert {line["service"] for line in written} == {"steeltrap-zones"}
-    body = told(template("zones").of_type("AWS::CloudWatch::Dashboard").popitem()[1]["DashboardBody"])
-    asked = {
-        (tuple(dimensions.split(",")), name)
-        for dimensions, names in re.findall(
-            r"\{steeltrap,([a-z,]+)\} service=\S+steeltrap-zones\S+ MetricName=\(([^)]*)\)", body
-        )
-        for name in re.findall(r"[a-z_]+(?=\W*(?: OR |$))", names)
+    [line] = [line for line in written if "_aws" not in line]
+    fields = {*line, *(f"stages.{step}" for step in line["stages"])}
+    board = template(name).of_type("AWS::CloudWatch::Dashboard").popitem()[1]
+    widgets = json.loads(told(board["DashboardBody"]))["widgets"]
+    graphs = [widget["properties"]["metrics"] for widget in widgets if widget["type"] == "metric"]
+    asked = {metric[1] for graph in graphs for metric in graph if metric[0] == "steeltrap"}
+    assert {"calls", "errors", "answer_bytes", "users_left"} <= asked <= metrics
+    assert {metric[3] for graph in graphs for metric in graph if metric[0] == "steeltrap"} == {f"steeltrap-{name}"}
+    queries = [widget["properties"]["query"] for widget in widgets if widget["type"] == "log"]
+    assert len(queries) == 3
+    read = {
+        name
+        for query in queries
+        for name in re.findall(r"(?:ispresent\(|pct\(|\bby |, )([a-z_]{4,}(?:\.[a-z_]+)?)", query)
     }
-    assert asked
-    assert asked <= counted
+    assert {"tool", "error", "milliseconds", "bytes", "stages.embed"} <= read <= fields
+    assert all(1 <= query.count("SOURCE") <= 50 for query in queries)
 
 
 def test_a_serverless_collection_is_refused_with_what_to_choose_instead() -> None:
@@ -326,6 +332,9 @@ def test_a_serverless_collection_is_refused_with_what_to_choose_instead() -> Non
         {"settings": {"embedder": "small"}},
         {"store": "aws", "index": "steeltrap-next"},
         {"auth": "jwt"},
+        {"read_scope": "memory:read"},
+        {"auth": "jwt", "issuer": "https://issuer.example", "audience": ("app",), "write_scope": "a b"},
+        {"settings": {"write_scope": "memory:write"}},
         {"store": "aws", "search": "endpoint"},
         {"store": "aws", "endpoint_arn": "arn:aws:aoss:eu-west-1:123456789012:collection/x"},
         {"store": "aws", "functions": "each", "queue_senders": ("arn:aws:iam::123456789012:root",)},

@@ -11,6 +11,7 @@ from typing import Any, Final
 from .. import telemetry
 from ..errors import (
     IdentityMissing,
+    InsufficientScope,
     Internal,
     InvalidInput,
     MalformedBody,
@@ -71,12 +72,18 @@ def error_headers(error: SteeltrapError) -> dict[str, str]:
     if "retry_after" in error.details:
         headers["Retry-After"] = str(max(1, math.ceil(error.details["retry_after"])))
     if isinstance(error, TokenRefused):
-        description = re.sub(r"[^\x20\x21\x23-\x5b\x5d-\x7e]", "?", error.message)
-        challenge = f'error="{error.details["reason"]}", error_description="{description}"'
-        headers["WWW-Authenticate"] = f"Bearer {challenge}"
+        headers["WWW-Authenticate"] = f"Bearer {_challenge(error.details['reason'], error)}"
+    elif isinstance(error, InsufficientScope):
+        scope = error.details["required_scope"]
+        headers["WWW-Authenticate"] = f'Bearer {_challenge("insufficient_scope", error)}, scope="{scope}"'
     elif isinstance(error, IdentityMissing):
         headers["WWW-Authenticate"] = "Bearer"
     return headers
+
+
+def _challenge(reason: str, error: SteeltrapError) -> str:
+    description = re.sub(r"[^\x20\x21\x23-\x5b\x5d-\x7e]", "?", error.message)
+    return f'error="{reason}", error_description="{description}"'
 
 
 MAX_HEADER_CHARACTERS: Final = 1000
@@ -84,6 +91,10 @@ SECRETS: Final = "X-Steeltrap-Secrets"
 """The header by which a caller has secrets redacted or refused in a toolset that leaves them alone."""
 ERROR: Final = "X-Steeltrap-Error"
 """The header with the code of an error that is an ordinary answer in its dialect."""
+OUTCOME: Final = "X-Steeltrap-Outcome"
+OUTCOME_MESSAGE: Final = "X-Steeltrap-Outcome-Message"
+BEST_SCORE: Final = "X-Steeltrap-Best-Score"
+"""The headers with what happened in a search, and with what a write replaced."""
 MENDABLE: Final = ("invalid_input", "too_large")
 """The codes of errors that a model can mend by other arguments."""
 TIMEZONE: Final = "X-Steeltrap-Timezone"
@@ -189,9 +200,9 @@ def outcome_headers(outcome: Outcome | None) -> dict[str, str]:
     """The outcome in headers: ASCII, since other characters don't survive every hop."""
     if outcome is None:
         return {}
-    headers = {"X-Steeltrap-Outcome": str(outcome.kind), "X-Steeltrap-Outcome-Message": _header(outcome.message)}
+    headers = {OUTCOME: str(outcome.kind), OUTCOME_MESSAGE: _header(outcome.message)}
     if outcome.best_score is not None:
-        headers["X-Steeltrap-Best-Score"] = f"{outcome.best_score:.4f}"
+        headers[BEST_SCORE] = f"{outcome.best_score:.4f}"
     return headers
 
 

@@ -330,10 +330,13 @@ def _answer_headers(tool: Tool, toolset: Toolset) -> JsonObject:
 
 
 def _outcomes(tool: Tool) -> list[OutcomeKind]:
-    """How a call can end: a search in any way of a search, a write degraded or without secrets, and some do both."""
+    """How a call can end: a search in any way of a search, a write degraded or without secrets, and some do both; any
+    other in a copy's way."""
     of_searches = [kind for kind in OutcomeKind if kind is not OutcomeKind.REDACTED]
     of_writes = [OutcomeKind.DEGRADED, OutcomeKind.REDACTED]
-    possible = {*(of_searches if tool.operation in _SEARCHES else ()), *(of_writes if tool.access == "write" else ())}
+    possible = {OutcomeKind.OFFLINE}
+    possible.update(of_searches if tool.operation in _SEARCHES else ())
+    possible.update(of_writes if tool.access == "write" else ())
     return [kind for kind in OutcomeKind if kind in possible]
 
 

@@ -1,5 +1,6 @@
 """MCP over streamable HTTP: stateless, answers as JSON, one endpoint a toolset."""
 
+import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
@@ -12,8 +13,8 @@ from starlette.routing import BaseRoute, Route
 from starlette.types import Message, Receive, Scope, Send
 
 from ...errors import SteeltrapError
-from ...invoke import Door
-from ...model import Caller
+from ...invoke import Door, refusal
+from ...model import Caller, Permissions
 from ...text.schemas import Bounds
 from ...tools import MAX_BODY_BYTES, Toolset
 from ..auth.identity import Identity
@@ -42,7 +43,8 @@ class McpEndpoint:
         self._server = create_server(door, toolset, _caller_of, _in_its_place)
         self._admission = admission
         self._what = f"MCP's `{toolset}`"
-        self._bounds = message_bounds(door.catalogue.toolset(toolset))
+        self._toolset = door.catalogue.toolset(toolset)
+        self._bounds = message_bounds(self._toolset)
         self._manager: StreamableHTTPSessionManager | None = None
 
     @asynccontextmanager
@@ -65,6 +67,8 @@ class McpEndpoint:
                 if len(body) > self._bounds.values:
                     # The SDK makes objects of all of it before a tool can look at how many there are.
                     await place.run(partial(self._bounds.check_values, body, self._what))
+                if turn.caller.permissions.missing_scope:
+                    await place.run(partial(_check_scope, body, self._toolset, turn.caller.permissions))
                 if self._manager is None:
                     raise RuntimeError("the server's lifespan has not started")
                 extended = {**scope, CALLER: turn.caller, PLACE: place}
@@ -110,6 +114,19 @@ def message_bounds(toolset: Toolset) -> Bounds:
         size=max(each.size for each in bounds) + _ENVELOPE.size,
         values=max(each.values for each in bounds) + _ENVELOPE.values,
     )
+
+
+def _check_scope(body: bytearray, toolset: Toolset, permissions: Permissions) -> None:
+    """Raises InsufficientScope for a call of a tool that takes another scope: as HTTP's own answer, by which a client
+    asks the issuer for it. Within JSON-RPC, where the tool would refuse as well, no client looks."""
+    try:
+        message = json.loads(body)
+        called = message["params"]["name"] if message["method"] == "tools/call" else None
+    except (ValueError, RecursionError, KeyError, TypeError):
+        return  # the SDK says what is wrong with it
+    tool = toolset.tools.get(called) if isinstance(called, str) else None
+    if tool is not None and (why := refusal(permissions, tool)) is not None:
+        raise why
 
 
 def _replayed(body: bytearray, receive: Receive) -> Receive:

@@ -9,8 +9,8 @@ can't send without a preflight request; that fails.
 Browsers send no `Origin` with a plain GET, as for an image, but they say in `Sec-Fetch-Site` which site asks: only a
 link that somebody followed may come from another one. Programs send none of these headers.
 
-As MCP's authorization asks for, a 401 names the document of the address that was called, and the document names the
-issuer (OAuth 2.0 protected resource metadata, RFC 9728).
+As MCP's authorization asks for, a 401 names the document of the address that was called, and so does a 403 for a token
+without a scope; the document names the issuer (OAuth 2.0 protected resource metadata, RFC 9728).
 """
 
 import re
@@ -123,11 +123,12 @@ def _origin(url: str) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class ProtectedResource:
-    """A server whose tokens an issuer gives. `public_url` is how clients reach it; if empty, a
-    loopback name that they use, else the address that it listens on."""
+    """A server whose tokens an issuer gives, with one of the scopes if there are any. `public_url` is how clients reach
+    it; if empty, a loopback name that they use, else the address that it listens on."""
 
     issuer: str
     public_url: str = ""
+    scopes: tuple[str, ...] = ()
 
     def routes(self, paths: Collection[str]) -> list[BaseRoute]:
         """The document of the server, and of each of its MCP paths."""
@@ -140,7 +141,7 @@ class ProtectedResource:
 
     async def _document(self, request: Request) -> Response:
         path = request.url.path.removeprefix(WELL_KNOWN)
-        return JSONResponse(metadata(self._base(request.scope), path, self.issuer))
+        return JSONResponse(metadata(self._base(request.scope), path, self.issuer, self.scopes))
 
     def _base(self, scope: Scope) -> str:
         return self.public_url.rstrip("/") or f"{scope['scheme']}://{_own_host(scope)}"
@@ -160,7 +161,7 @@ def _own_host(scope: Scope) -> str:
 
 
 class Challenging:
-    """ASGI middleware that adds the metadata's address to what a 401 asks for."""
+    """ASGI middleware that adds the metadata's address to what a 401 asks for, and a 403 for want of a scope."""
 
     def __init__(self, app: ASGIApp, resource: ProtectedResource, paths: Collection[str]) -> None:
         self.app = app
@@ -169,11 +170,13 @@ class Challenging:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         async def sending(message: Message) -> None:
-            if message["type"] == "http.response.start" and message["status"] == 401:
+            if message["type"] == "http.response.start" and message["status"] in (401, 403):
                 headers = MutableHeaders(raw=message["headers"])
-                scheme = headers.get("www-authenticate", "Bearer")
-                between = " " if scheme == "Bearer" else ", "
-                headers["www-authenticate"] = scheme + between + self._resource.challenge(scope, self._paths)
+                # Another token can't mend every 403, such as one of a key that may only read.
+                said = headers.get("www-authenticate", "Bearer" if message["status"] == 401 else None)
+                if said is not None:
+                    between = " " if said == "Bearer" else ", "
+                    headers["www-authenticate"] = said + between + self._resource.challenge(scope, self._paths)
             await send(message)
 
         await self.app(scope, receive, sending if scope["type"] == "http" else send)

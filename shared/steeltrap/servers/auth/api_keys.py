@@ -18,7 +18,7 @@ from secrets import token_hex, token_urlsafe
 from typing import Final
 
 from ...errors import IdentityMissing, NotFound, Unavailable
-from ...model import EVERYTHING, Caller, Permissions, UserRef
+from ...model import EVERYTHING, Caller, JsonObject, Permissions, UserRef
 from ...model.frozen import frozen
 from ...ports import SharedFolder
 from .identity import CONVERSATION_HEADER, Identity, Scope, bearer_token, one_header, refused_token
@@ -110,7 +110,7 @@ class ApiKeys:
                 expires_at="" if expires is None else expires.isoformat(timespec="seconds"),
                 permissions=caller.permissions,
             )
-            content = json.dumps(asdict(key), ensure_ascii=False).encode()
+            content = json.dumps(_written(key), ensure_ascii=False).encode()
             # A service may have made what it says was there.
             if self.folder.create(_file(id), content) or self.folder.read(_file(id)) == [content]:
                 return key, secret
@@ -139,6 +139,13 @@ class ApiKeys:
 
 def _file(id: str) -> str:
     return f"{id}.json"
+
+
+def _written(key: ApiKey) -> JsonObject:
+    """A key's record as its file has it, which versions without scopes of tokens read, too."""
+    fields = asdict(key)
+    del fields["permissions"]["missing_scope"]
+    return fields
 
 
 def _key(content: bytes) -> ApiKey:

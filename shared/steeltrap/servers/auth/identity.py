@@ -1,13 +1,14 @@
 """"""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from hmac import compare_digest
 from typing import Any, Final, Protocol
 
 from ...errors import IdentityMissing, InvalidInput, TokenRefused
 from ...model import Caller, JsonObject, Permissions, UserRef
 from ...settings import Settings
+from .scopes import NO_SCOPES, RequiredScopes
 
 Scope = Mapping[str, Any]
 """An ASGI scope; `headers` are pairs of bytes, `aws.event` the event that it was made of, if any."""
@@ -33,19 +34,21 @@ class Identity(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ClaimNames:
-    """The claims of a token that name the caller."""
+    """The claims of a token that name the caller, and the scopes that limit what it may do."""
 
     user: str = "sub"
     agent: str = "agent_id"
     conversation: str = "conversation_id"
     tenant: str = "tenant"
     untrusted: str = "untrusted"
+    scopes: RequiredScopes = NO_SCOPES
 
-    def caller(self, claims: Mapping[str, Any], scope: Scope) -> Caller | None:
-        """The caller that the claims name; None if they name no user.
+    def caller(self, claims: Mapping[str, Any], scope: Scope, *, flattened: bool = False) -> Caller | None:
+        """The caller that the claims name; None if they name no user. `flattened` claims are texts of a gateway.
 
-        A conversation is the user's own to name, so a header serves where no claim does. Raises IdentityMissing for a
-        tenant that is no text: as no tenant it would open the memories of somebody else of that name.
+        A conversation is the user's own to name, so a header serves where no claim does. Raises InsufficientScope, and
+        IdentityMissing for a tenant that is no text: as no tenant it would open the memories of somebody else of that
+        name.
         """
         user, tenant = _text(claims, self.user), _text(claims, self.tenant)
         if user is None:
@@ -57,7 +60,7 @@ class ClaimNames:
             UserRef(user, tenant or ""),
             _text(claims, self.agent),
             conversation,
-            permissions=trust(claims.get(self.untrusted)),
+            permissions=self.scopes.limited(trust(claims.get(self.untrusted)), claims, flattened=flattened),
         )
 
 
@@ -69,6 +72,7 @@ def claim_names(settings: Settings) -> ClaimNames:
         conversation=settings.conversation_claim,
         tenant=settings.tenant_claim,
         untrusted=settings.untrusted_claim,
+        scopes=RequiredScopes(settings.read_scope, settings.write_scope),
     )
 
 
@@ -111,24 +115,32 @@ class TrustedHeaders:
 @dataclass(frozen=True, slots=True)
 class Authorizer:
     """Claims of a token that API Gateway verified, the context that a Lambda authorizer returned, or else who signed
-    the request: the identity of a Cognito identity pool, or the IAM principal, whose ARN is the user.
+    the request: the identity of a Cognito identity pool, or the IAM principal, whose ARN is the user. Signatures carry
+    no scopes, so none is asked of them.
     """
 
     names: ClaimNames = ClaimNames()
 
     def caller(self, scope: Scope) -> Caller | None:
-        return self.names.caller(_claims(scope.get("aws.event") or {}, self.names.user), scope)
+        claims, is_signed = _claims(scope.get("aws.event") or {}, self.names.user)
+        names = replace(self.names, scopes=NO_SCOPES) if is_signed else self.names
+        return names.caller(claims, scope, flattened=True)
 
 
 def trust(untrusted: object) -> Permissions:
-    """The trust that a claim or header grants, which some gateways pass on as text.
+    """The trust that a claim or header grants. Raises as `is_true`."""
+    return Permissions(untrusted=is_true(untrusted, "is untrusted"))
+
+
+def is_true(value: object, what: str) -> bool:
+    """Whether a claim or header says of the caller `what` it means; some gateways pass it on as text.
 
     Raises IdentityMissing for what is neither true nor false: taken for false, it would trust by mistake.
     """
-    value = str(untrusted or "false").strip().lower()
-    if value not in ("true", "false"):
-        raise refused_token("What says whether the caller is untrusted must be true or false.")
-    return Permissions(untrusted=value == "true")
+    text = str(value or "false").strip().lower()
+    if text not in ("true", "false"):
+        raise refused_token(f"What says whether the caller {what} must be true or false.")
+    return text == "true"
 
 
 AT_ONCE: Final = (LocalUser, TrustedHeaders, Authorizer)
@@ -162,21 +174,22 @@ def one_header(scope: Scope, name: str) -> str | None:
     return text if text.strip() else None
 
 
-def _claims(event: Mapping[str, Any], user_claim: str) -> Mapping[str, Any]:
+def _claims(event: Mapping[str, Any], user_claim: str) -> tuple[Mapping[str, Any], bool]:
+    """The claims of an authorizer, and whether a signature stands in for a token."""
     context = event.get("requestContext", {})
     authorizer = context.get("authorizer") or {}
     if isinstance(token := authorizer.get("jwt"), Mapping):
-        return token.get("claims") or {}
+        return token.get("claims") or {}, False
     for kind in ("lambda", "claims"):
         if isinstance(claims := authorizer.get(kind), Mapping):
-            return claims
+            return claims, False
     if isinstance(principal := authorizer.get("iam"), Mapping):
         pooled = principal.get("cognitoIdentity")
-        return {user_claim: _signer(principal, pooled.get("identityId") if isinstance(pooled, Mapping) else None)}
+        return {user_claim: _signer(principal, pooled.get("identityId") if isinstance(pooled, Mapping) else None)}, True
     if not authorizer and isinstance(signed := context.get("identity"), Mapping):
-        return {user_claim: _signer(signed, signed.get("cognitoIdentityId"))}
+        return {user_claim: _signer(signed, signed.get("cognitoIdentityId"))}, True
     # A REST API puts what its Lambda authorizer returned here, beside the principal.
-    return {user_claim: authorizer.get("principalId"), **authorizer}
+    return {user_claim: authorizer.get("principalId"), **authorizer}, False
 
 
 def _signer(principal: Mapping[str, Any], pool_identity: object) -> object:
@@ -200,11 +213,12 @@ def _text(claims: Mapping[str, Any], name: str) -> str | None:
 WELL_KNOWN: Final = "/.well-known/oauth-protected-resource"
 
 
-def metadata(base: str, path: str, issuer: str) -> JsonObject:
-    """The document of what is served at a path below `base`, whose tokens an issuer gives."""
+def metadata(base: str, path: str, issuer: str, scopes: Sequence[str] = ()) -> JsonObject:
+    """The document of what is served at a path below `base`, whose tokens an issuer gives, with one of the scopes."""
     return {
         "resource": base + path,
         "authorization_servers": [issuer],
         "bearer_methods_supported": ["header"],
         "resource_name": "steeltrap",
+        **({"scopes_supported": list(scopes)} if scopes else {}),
     }

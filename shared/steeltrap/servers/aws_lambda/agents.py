@@ -359,6 +359,7 @@ def _written(caller: Caller) -> str:
         "agent_id": caller.agent_id,
         "conversation_id": caller.conversation_id,
         "untrusted": "true" if caller.permissions.untrusted else None,
+        "read_only": "true" if caller.permissions.read_only else None,
     }
     return json.dumps({name: value for name, value in fields.items() if value is not None})
 

@@ -36,7 +36,7 @@ from ...ports import Deadline
 from ...runtime.local import load, open_door
 from ...settings import Settings, read_settings
 from ...tools import Catalogue, Tool
-from ..auth.identity import Authorizer, Identity, claim_names, one_header, trust
+from ..auth.identity import Authorizer, Identity, claim_names, is_true, one_header, trust
 from ..http import (
     FAULT,
     SECRETS,
@@ -211,14 +211,14 @@ def _caller(caller: object) -> Caller | None:
     return Caller(user, **values)
 
 
-NAMED: Final = ("user_id", "tenant", "agent_id", "conversation_id", "untrusted")
+NAMED: Final = ("user_id", "tenant", "agent_id", "conversation_id", "untrusted", "read_only")
 """The fields that name a caller on other platforms, each a text; only the first is required."""
 
 
 def named_caller(fields: Mapping[str, str]) -> Caller:
     """The caller of some of `NAMED`. Raises IdentityMissing."""
     user = UserRef(fields.get("user_id", ""), fields.get("tenant", ""))
-    permissions = trust(fields.get("untrusted"))
+    permissions = replace(trust(fields.get("untrusted")), read_only=is_true(fields.get("read_only"), "may only read"))
     try:
         return identified(Caller(user, fields.get("agent_id"), fields.get("conversation_id"), permissions=permissions))
     except InvalidInput as error:

@@ -95,8 +95,10 @@ def respond(
     writes: bool = True,
     known: bool = True,
     caller: Caller | None = None,
+    notice: str = "",
 ) -> Response:
-    """A page, or the part of it that htmx asked for. `caller` is who looks at it, where that is known."""
+    """A page, or the part of it that htmx asked for. `caller` is who looks at it, where that is known. `notice` says
+    that the page may be old."""
     part = page.part if page.part is not None and is_fragment(request) else page.template
     common = {
         "theme": request.cookies.get("steeltrap-theme", ""),
@@ -107,6 +109,8 @@ def respond(
         "known": known,
         "who": _who(caller),
         "sessions": console.sessions is not None,
+        "notice": notice,
+        "degraded": "",
     }
     html = console.rendering.render(part, {**common, **page.values})
     headers = {**SECURITY, **PRIVATE, **page.headers}

@@ -136,7 +136,7 @@ def _hits(request: PageRequest, query: str) -> JsonObject:
         "more": more,
         "status": f"Results from {offset + 1} on" if offset else _counted(len(sure), len(less_sure), goes_on),
         "outcome": outcome,
-        "degraded": outcome["message"] if outcome["kind"] == "degraded" else "",
+        "degraded": outcome["message"] if outcome["kind"] in ("degraded", "offline") else "",
         "words": words(query),
         "last_day": "",
     }
@@ -184,7 +184,7 @@ def _page(request: PageRequest, base: str, limit: int, fields: Mapping[str, Any]
         "less_sure": [],
         "outcome": None,
         "status": f"{page['total']:,} {'memory' if page['total'] == 1 else 'memories'}",
-        "degraded": "",
+        "degraded": request.notices[0] if request.notices and request.fragment else "",
         "words": [],
         "last_day": first(request.query, "day_above"),
     }

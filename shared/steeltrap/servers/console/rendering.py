@@ -23,7 +23,7 @@ from starlette.responses import Response
 
 from ...errors import InvalidInput, SteeltrapError
 from ...invoke import Door
-from ...model import Caller, JsonObject
+from ...model import Caller, JsonObject, OutcomeKind
 from ...model.frozen import frozen
 from ...text.dates import day_text, from_zone, minute_text, read, zone_of
 from ...text.titles import conversation_name, conversation_title, happened_at, scope_name
@@ -37,7 +37,7 @@ Fields = Mapping[str, list[str]]
 @frozen
 class PageRequest:
     """One request of somebody who is known. `fragment` is true where htmx asks for a part of a page. `timezone` is a
-    zone that there is, which the browser named."""
+    zone that there is, which the browser named. `notices` say that answers may be old: the store can't be reached."""
 
     door: Door
     caller: Caller
@@ -46,6 +46,7 @@ class PageRequest:
     form: Fields = field(default_factory=dict)
     fragment: bool = False
     timezone: str | None = None
+    notices: list[str] = field(default_factory=list)
 
     def ask(self, tool: str, *, once: str | None = None, **arguments: Any) -> Any:
         """The answer of a tool of `core`; arguments that are None are left out. `once` makes a repeated call count
@@ -54,6 +55,8 @@ class PageRequest:
         result = self.door.invoke(f"core.{tool}", fields, self.caller, idempotency_key=once, timezone=self.timezone)
         if result.error is not None:
             raise result.error
+        if (outcome := result.outcome) is not None and outcome.kind is OutcomeKind.OFFLINE:
+            self.notices.append(outcome.message)
         return result.body
 
     def find(self, tool: str, **arguments: Any) -> Any | None:

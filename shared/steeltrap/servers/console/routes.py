@@ -137,7 +137,8 @@ def _answered(console: Console, request: Request, handler: Handler, caller: Call
         reply = handler(page_request)
         if isinstance(reply, Redirect):
             return RedirectResponse(reply.to, 303, {**SECURITY, **PRIVATE})
-        return respond(console, request, reply, writes=page_request.writes, caller=caller)
+        notice = page_request.notices[0] if page_request.notices else ""
+        return respond(console, request, reply, writes=page_request.writes, caller=caller, notice=notice)
     except SteeltrapError as error:
         return refused(console, request, error, form)
     except Exception as fault:

@@ -94,12 +94,13 @@ def _with_tokens(settings: "Settings", *, with_keys: bool) -> Authentication:
     from ..auth.api_keys import KeysOrTokens
 
     tokens = _tokens(settings)
+    resource = ProtectedResource(settings.oidc_issuer, settings.public_url, tokens.names.scopes.names)
     keys = api_keys(settings) if with_keys else None
     return Authentication(
         tokens if keys is None else KeysOrTokens(keys, tokens),
         f"the users of {settings.oidc_issuer}" + (" and of the API keys" if with_keys else ""),
         "Authorization: Bearer $TOKEN",
-        resource=ProtectedResource(settings.oidc_issuer, settings.public_url),
+        resource=resource,
         keys=keys,
     )
 

@@ -14,8 +14,8 @@ from functools import partial
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Final
 
-from ...errors import InvalidInput, SteeltrapError, Unavailable
-from ...ports import Caches
+from ...errors import InvalidInput, SteeltrapError, StoreUnreachable, Unavailable
+from ...ports import Caches, MemoryStore
 from ...telemetry import log_call
 from ..hooks import server_file
 from .authentication import Auth, Authentication, authentication, checked_secret
@@ -78,12 +78,20 @@ def run(plan: Plan, port: int, *, show: Callable[[Sequence[str]], None]) -> None
         # What keeps every worker from serving is said once, before there are any.
         door = runtime.open_door(plan.settings)
         try:
-            door.store.check()
+            _check(door.store)
             with _shared_metrics() as died, _upkeep(door, plan):
                 supervise(_work, (plan, listener), count=plan.workers, all_serve=announce, died=died)
         finally:
             door.store.close()
             server_file.remove(str(plan.settings.data), running)
+
+
+def _check(store: MemoryStore) -> None:
+    """Raises Unavailable if a store can't serve. Without a network, a log's store serves what its cache has."""
+    try:
+        store.check()
+    except StoreUnreachable as error:
+        _log.warning("%s Until then, users whose memories are in the cache can read them.", error.message)
 
 
 def _upkeep(door: "Door", plan: Plan) -> AbstractContextManager[None]:
@@ -143,7 +151,7 @@ def _serve(plan: Plan, known_by: Authentication, listener: socket.socket, serves
     opened = runtime.open_door(settings, observe=metrics.observe if metrics else log_call)
     if metrics and isinstance(opened.store, Caches):
         metrics.caches = opened.store
-    opened.store.check()
+    _check(opened.store)
     ending = ExitStack()
     door = ending.enter_context(closing_behind(opened))
     assert plan.hooks is not None
