@@ -5,6 +5,7 @@
     ├── IdentityMissing     the call has no accepted user (or no agent where one is required)
     │   └── TokenRefused        the call has a key or token, but it is rejected
     ├── AccessDenied        the caller may not do this
+    │   └── InsufficientScope   the token lacks an OAuth scope
     ├── NotFound            no such memory, tool or scope (another user's id gives the same error)
     │   └── MemoryNotFound      no memory has this id
     ├── Conflict            the memory changed since it was read, or it already exists
@@ -18,6 +19,7 @@
     │   └── IndexThrottled      the search index is overloaded
     ├── Unavailable         a required part does not answer (store, index, embedder, ...)
     │   ├── IndexUnavailable    the search index does not answer
+    │   ├── StoreUnreachable    nothing answers for the store: the network is down, or the way there
     │   └── TooManyFiles        the process may open no more files
     └── Internal            a bug in steeltrap; details are in the log, never in the answer
         └── IndexFault          the search index permanently rejects this request
@@ -85,6 +87,10 @@ class AccessDenied(SteeltrapError):
     """The caller is known and may not do this."""
 
     code = "access_denied"
+
+
+class InsufficientScope(AccessDenied):
+    """The token lacks an OAuth scope; `details["required_scope"]` names those that would do, with spaces between."""
 
 
 class NotFound(SteeltrapError):
@@ -180,6 +186,10 @@ class Unavailable(SteeltrapError):
 
 class IndexUnavailable(Unavailable):
     """The search index, or the part of it that is needed, does not answer."""
+
+
+class StoreUnreachable(Unavailable):
+    """Nothing answers for the store: the network is down, or the way there. A service that refuses or fails does."""
 
 
 class TooManyFiles(Unavailable):

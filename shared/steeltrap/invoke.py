@@ -12,11 +12,20 @@ from typing import Any
 
 from . import arguments as reading
 from . import telemetry
+from .engine import offline
 from .engine import secrets as redacting
 from .engine.call import Call, Rules, SecretsMode
 from .engine.quota import Quota, Quotas
 from .engine.reading import whole_ids
-from .errors import AccessDenied, IdentityMissing, Internal, InvalidInput, SteeltrapError
+from .errors import (
+    AccessDenied,
+    IdentityMissing,
+    InsufficientScope,
+    Internal,
+    InvalidInput,
+    NotFound,
+    SteeltrapError,
+)
 from .model import Caller, Outcome, Permissions
 from .model.frozen import frozen
 from .ports import Background, Clock, Counters, Deadline, Embedder, FileStore, MemoryStore
@@ -79,7 +88,7 @@ class Door:
         Raises only NotFound, for an unknown tool, which has no dialect.
         """
         definition = self.catalogue.tool(tool) if isinstance(tool, str) else tool
-        with telemetry.measured(definition.full_name, definition.operation, self.observe) as measure:
+        with telemetry.measured(definition.full_name, self.observe) as measure:
             try:
                 result = self._run(definition, arguments, caller, idempotency_key, secrets, timezone, measure)
             except SteeltrapError as error:
@@ -158,12 +167,15 @@ class Door:
         fields = reading.read(tool, arguments, call.zone)
         call.deadline.left()
         reading.with_whole_ids(fields, partial(whole_ids, call))
-        answer = tool.answer_adapter.validate_python(tool.run(call, fields))
+        try:
+            answer = tool.answer_adapter.validate_python(tool.run(call, fields))
+        except NotFound as error:
+            raise offline.missing(call, error) from None
         if call.redacted:
             measure.redacted = dict(Counter(kind for kind, _ in call.redacted))
         omit = self.catalogue.toolsets[tool.toolset].omit_nulls
         body = tool.answer_adapter.dump_python(answer, mode="json", exclude_none=omit)
-        return Result(body=body, tool=tool, media=tool.media, outcome=redacting.outcome(call))
+        return Result(body=body, tool=tool, media=tool.media, outcome=offline.outcome(call, redacting.outcome(call)))
 
     def _secrets(self, tool: Tool, mode: str | None) -> SecretsMode:
         if self.rules.secrets is not None:
@@ -180,7 +192,11 @@ def refusal(permissions: Permissions, tool: Tool) -> AccessDenied | None:
         allowed = " and ".join(f"`{name}`" for name in permissions.toolsets)
         return AccessDenied(f"You may not use `{tool.full_name}`: your key is for the toolset {allowed} only.")
     if permissions.read_only and tool.access != "read":
-        return AccessDenied(f"You may not use `{tool.full_name}`: your key may only read, and this tool writes.")
+        why = f"You may not use `{tool.full_name}`: you may only read, and this tool writes."
+        if permissions.missing_scope:
+            scope = permissions.missing_scope
+            return InsufficientScope(f"{why} It needs a token with the scope `{scope}`.", required_scope=scope)
+        return AccessDenied(why)
     return None
 
 

@@ -5,7 +5,7 @@ Invalid values and misspelt names are rejected by name."""
 import logging
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta, tzinfo
 from difflib import get_close_matches
@@ -40,6 +40,8 @@ _INJECTED: Final = re.compile(
 """Names that Kubernetes and Docker links set for a service called `steeltrap`, or `steeltrap-opensearch`: never
 misspelt."""
 _OF_TESTS: Final = re.compile(r"TEST_.+|REQUIRE_ALL")
+SCOPE: Final = r"[\x21\x23-\x5b\x5d-\x7e]+"
+"""The pattern of an OAuth scope (RFC 6749, section 3.3)."""
 _LIKENESS: Final = 0.82
 """From which a name counts as misspelt: EMBEDDING_MODEL does (0.83), OPENSEARCH_HOST (0.80) doesn't."""
 
@@ -156,6 +158,14 @@ class Settings(BaseModel):
         "untrusted",
         min_length=1,
         description="Token claim that is true if what the caller writes is to be marked as untrusted.",
+    )
+    read_scope: str = Field(
+        "",
+        description="OAuth scope of tokens that may call tools which change nothing, such as memory:read. If neither "
+        "scope is set, every token may do everything.",
+    )
+    write_scope: str = Field(
+        "", description="OAuth scope of tokens that may do everything, such as memory:write. Others may only read."
     )
     calls_per_minute: int = Field(0, ge=0, description="Maximum calls per user per minute; 0 is no limit.")
     calls_at_once: int = Field(
@@ -316,6 +326,16 @@ class Settings(BaseModel):
             raise ValueError(NO_COLLECTIONS)
         return way
 
+    @field_validator("read_scope", "write_scope")
+    @classmethod
+    def _is_one_scope(cls, scope: str) -> str:
+        if scope and not re.fullmatch(SCOPE, scope):
+            raise ValueError(
+                "must be one OAuth scope, such as memory:read: ASCII characters without spaces, quotation marks and "
+                "backslashes."
+            )
+        return scope
+
     @field_validator("timezone")
     @classmethod
     def _is_known(cls, name: str) -> str:
@@ -376,17 +396,30 @@ class Gathered:
         return Path(str(self.given["data"].value)) if "data" in self.given else Path.home() / ".steeltrap"
 
 
+def _raise(error: InvalidInput) -> None:
+    raise error
+
+
 def read_settings(environment: Mapping[str, str] | None = None, **overrides: object) -> Settings:
     """The settings of this process: `overrides` (None is left out), its environment, and the file of the data folder.
 
     An environment that is given stands alone, without a file. A name that is nearly a setting's is an error. Other
     unknown names are one warning. Raises InvalidInput.
     """
-    return settings_of(gather(environment, **overrides))
+    return settings_of(gather(environment, refuse=_raise, **overrides))
 
 
-def gather(environment: Mapping[str, str] | None = None, **overrides: object) -> Gathered:
-    """The values that options, the environment and the file give, not checked yet. Raises InvalidInput."""
+def gather(
+    environment: Mapping[str, str] | None = None,
+    *,
+    refuse: Callable[[InvalidInput], None] = _raise,
+    **overrides: object,
+) -> Gathered:
+    """The values that options, the environment and the file give, not checked yet.
+
+    `refuse` takes what is wrong with the file, whose other values still count. Raises InvalidInput, as `refuse` does
+    by default.
+    """
     source = os.environ if environment is None else environment
     unknown = ", ".join(PREFIX + name for name in _unknown(source))
     remarks = [f"These environment variables are not settings and are ignored: {unknown}."] if unknown else []
@@ -396,12 +429,26 @@ def gather(environment: Mapping[str, str] | None = None, **overrides: object) ->
             given.setdefault(name, Given(value, "environment"))
     if environment is None:
         folder = Gathered(given).folder
-        for name, text in settings_file.read(folder).items():
-            if _is_setting(name, path := settings_file.path_in(folder)):
+        path = settings_file.path_in(folder)
+        for name, text in _file_values(folder, refuse).items():
+            try:
+                is_setting = _is_setting(name, path)
+            except InvalidInput as error:
+                refuse(error)
+                continue
+            if is_setting:
                 given.setdefault(name, Given(text, "file"))
             else:
                 remarks.append(f"{show(name)} in {path} is not a setting of this version and is ignored.")
     return Gathered(given, tuple(remarks))
+
+
+def _file_values(folder: Path, refuse: Callable[[InvalidInput], None]) -> dict[str, str]:
+    try:
+        return settings_file.read(folder)
+    except InvalidInput as error:
+        refuse(error)
+        return {}
 
 
 def settings_of(gathered: Gathered) -> Settings:

@@ -26,7 +26,6 @@ class Measure:
     kind were replaced."""
 
     tool: str = ""
-    operation: str = ""
     milliseconds: float = 0.0
     error: str | None = None
     outcome: str | None = None
@@ -80,9 +79,9 @@ def log_call(measure: Measure) -> None:
 
 
 @contextmanager
-def measured(tool: str, operation: str, observe: Observe) -> Iterator[Measure]:
+def measured(tool: str, observe: Observe) -> Iterator[Measure]:
     """Call an observer when the call ends. If the observer fails, the answer is still sent."""
-    measure = Measure(tool=tool, operation=operation)
+    measure = Measure(tool=tool)
     began = time.perf_counter()
     try:
         yield measure

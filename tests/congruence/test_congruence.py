@@ -1,11 +1,12 @@
-"""The same memories and questions on SQLite and on DynamoDB with OpenSearch are answered alike.
+"""The same memories and questions are answered alike on SQLite, over a log and on DynamoDB with OpenSearch.
 
-Some memories are found by the index, the latest by DynamoDB. `pytest tests/congruence --locomo FILE` asks the
-questions of real conversations.
+In the cloud some memories are found by the index, the latest by DynamoDB. `pytest tests/congruence --locomo FILE` asks
+the questions of real conversations.
 """
 
 import json
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from itertools import pairwise
@@ -25,8 +26,10 @@ from steeltrap.engine.saving import embed_memories
 from steeltrap.engine.searching import search
 from steeltrap.invoke import Door
 from steeltrap.model import Caller, Filter, Hit, Memory, Message, Mode, Query, Search, UserRef
-from steeltrap.ports import Create, Embedder
+from steeltrap.ports import Create, Embedder, MemoryStore
 from steeltrap.ranking.weights import MOST_TERMS
+from steeltrap.stores.logs.folder import FolderLogs
+from steeltrap.stores.replica import ReplicaStore
 from steeltrap.stores.sqlite import SqliteStore
 from steeltrap.text.words import query_tokens
 from steeltrap.toolsets import CATALOGUE
@@ -44,16 +47,16 @@ class Pair:
     """Two doors over the same memories."""
 
     sqlite: Door
-    aws: Door
+    other: Door
     questions: list[str]
 
     def calls(self) -> tuple[Call, Call]:
-        return self.sqlite.call_for(ANA, seconds=_SECONDS), self.aws.call_for(ANA, seconds=_SECONDS)
+        return self.sqlite.call_for(ANA, seconds=_SECONDS), self.other.call_for(ANA, seconds=_SECONDS)
 
 
-@pytest.fixture(scope="module", params=["scripts", "no scripts"])
+@pytest.fixture(scope="module", params=["log", "scripts", "no scripts"])
 def pair(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
-    """With an OpenSearch that takes scripted similarities, and with one that refuses them."""
+    """With a log, with an OpenSearch that takes scripted similarities, and with one that refuses them."""
     path: Path | None = request.config.getoption("--locomo", default=None)
     memories, questions = _made() if path is None else _real(path)
     embedder: Embedder = HashedWords(dimension=256)
@@ -62,22 +65,28 @@ def pair(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 
         embedder = StaticEmbedder()
     clock = SettableClock()
-    with refusing_scripts() as refusing, parts() as found:
-        sqlite = SqliteStore(tmp_path_factory.mktemp("congruence"), embedder, clock)
-        index = found.build(embedder, refusing.url) if request.param == "no scripts" else None
-        aws = found.open(embedder, clock, window=timedelta(minutes=5), index=index)
-        doors = [Door(catalogue=CATALOGUE, store=store, embedder=embedder, clock=clock) for store in (sqlite, aws)]
-        _fill(doors, clock, memories, ANA)
-        yield Pair(doors[0], doors[1], questions)
-        sqlite.close()
-        aws.close()
+    folder = tmp_path_factory.mktemp("congruence")
+    with ExitStack() as stack:
+        stores: list[MemoryStore] = [SqliteStore(folder / "data", embedder, clock)]
+        if request.param == "log":
+            logs = FolderLogs(folder / "log")
+            stores += [ReplicaStore(folder / machine, logs, embedder, clock) for machine in ("writes", "reads")]
+        else:
+            refusing, found = stack.enter_context(refusing_scripts()), stack.enter_context(parts())
+            index = found.build(embedder, refusing.url) if request.param == "no scripts" else None
+            stores.append(found.open(embedder, clock, window=timedelta(minutes=5), index=index))
+        for store in stores:
+            stack.callback(store.close)
+        doors = [Door(catalogue=CATALOGUE, store=store, embedder=embedder, clock=clock) for store in stores]
+        _fill(doors[:2], clock, memories, ANA)
+        yield Pair(doors[0], doors[-1], questions)
 
 
 def _made() -> tuple[list[Memory], list[str]]:
     corpus = Corpus()
     texts = list(corpus.texts(300))
     memories = [_memory(i, text, speaker="Ana" if i % 3 else "Ben", said=i % 5 == 0) for i, text in enumerate(texts)]
-    return memories, corpus.questions(texts, 60)
+    return memories, corpus.questions(texts, 30)
 
 
 def _real(path: Path) -> tuple[list[Memory], list[str]]:
@@ -142,21 +151,21 @@ def _settled(hits: Sequence[Hit]) -> list[str | None]:
 
 @pytest.mark.parametrize("mode", ["semantic", "keyword"])
 def test_order_and_scores_are_the_same(pair: Pair, mode: Mode) -> None:
-    sqlite, aws = pair.calls()
+    sqlite, other = pair.calls()
     for question in pair.questions:
-        expected, found = _found(sqlite, question, mode), _found(aws, question, mode)
+        expected, found = _found(sqlite, question, mode), _found(other, question, mode)
         assert _scores(found) == pytest.approx(_scores(expected), abs=EXACT), question
         assert _settled(found) == _settled(expected), question
 
 
 @pytest.mark.parametrize("per_leg", [100, None])
 def test_every_candidate_has_the_same_cosine_and_the_same_bm25(pair: Pair, per_leg: int | None) -> None:
-    sqlite, aws = pair.calls()
+    sqlite, other = pair.calls()
     for question in pair.questions[:: 1 if per_leg else 10]:
         [vector] = sqlite.embed([question], "query")
         query = Query(tokens=tuple(query_tokens(question)), embedding=vector, filter=Filter(), per_leg=per_leg)
         expected = {c.id: c for c in sqlite.space.search(query).candidates}
-        found = {c.id: c for c in aws.space.search(query).candidates}
+        found = {c.id: c for c in other.space.search(query).candidates}
         both = expected.keys() & found.keys()
         # Where a hundred are cut off, ties may fall on either side.
         assert len(both) >= (0.9 * len(expected) if per_leg else len(expected | found))
@@ -166,12 +175,12 @@ def test_every_candidate_has_the_same_cosine_and_the_same_bm25(pair: Pair, per_l
 
 
 def test_of_a_query_of_many_words_the_same_are_looked_for(pair: Pair) -> None:
-    sqlite, aws = pair.calls()
+    sqlite, other = pair.calls()
     tokens = tuple(query_tokens(" ".join(pair.questions)))
     assert len(set(tokens)) > MOST_TERMS
     query = Query(tokens=tokens, embedding=None, filter=Filter(), per_leg=None)
     expected = {c.id: c.bm25 for c in sqlite.space.search(query).candidates}
-    found = {c.id: c.bm25 for c in aws.space.search(query).candidates}
+    found = {c.id: c.bm25 for c in other.space.search(query).candidates}
     assert found == pytest.approx(expected, abs=EXACT)
 
 
@@ -181,11 +190,11 @@ def test_of_a_query_of_many_words_the_same_are_looked_for(pair: Pair) -> None:
     ("admitted", "least"), [(Filter(), 0.96), (Filter(include_turns=True), 0.92)], ids=["memories", "with turns"]
 )
 def test_the_best_ten_of_both_legs_overlap(pair: Pair, admitted: Filter, least: float) -> None:
-    sqlite, aws = pair.calls()
+    sqlite, other = pair.calls()
     shared = wanted = 0
     for question in pair.questions:
         expected = {hit.memory.id for hit in _found(sqlite, question, "hybrid", filter=admitted)}
-        found = {hit.memory.id for hit in _found(aws, question, "hybrid", filter=admitted)}
+        found = {hit.memory.id for hit in _found(other, question, "hybrid", filter=admitted)}
         shared += len(expected & found)
         wanted += len(expected)
     print(f"the best ten overlap by {shared / wanted:.2%}")
@@ -208,32 +217,34 @@ _FILTERS = {
 
 @pytest.mark.parametrize("name", _FILTERS)
 def test_filters_and_totals_are_equal(pair: Pair, name: str) -> None:
-    sqlite, aws = pair.calls()
+    sqlite, other = pair.calls()
     filter = _FILTERS[name]
-    expected, found = (call.space.page(filter, limit=50) for call in (sqlite, aws))
+    expected, found = (call.space.page(filter, limit=50) for call in (sqlite, other))
     assert (found.total, [m.id for m in found.memories]) == (expected.total, [m.id for m in expected.memories])
     for question in pair.questions[:10]:
         query = Query(tokens=tuple(query_tokens(question)), embedding=None, filter=filter, per_leg=100)
-        one, other = sqlite.space.search(query), aws.space.search(query)
-        assert (other.stored, other.admitted) == (one.stored, one.admitted)
-        assert {c.id for c in other.candidates} == {c.id for c in one.candidates}
+        mine, theirs = sqlite.space.search(query), other.space.search(query)
+        assert (theirs.stored, theirs.admitted) == (mine.stored, mine.admitted)
+        assert {c.id for c in theirs.candidates} == {c.id for c in mine.candidates}
         if filter != Filter():
-            assert _scores(_found(aws, question, "semantic", filter=filter)) == pytest.approx(
+            assert _scores(_found(other, question, "semantic", filter=filter)) == pytest.approx(
                 _scores(_found(sqlite, question, "semantic", filter=filter)), abs=EXACT
             )
 
 
 def test_scores_stay_when_another_user_writes(pair: Pair) -> None:
-    _, aws = pair.calls()
+    _, other = pair.calls()
 
     def scores() -> list[Any]:
-        return [[(hit.memory.id, hit.score, hit.bm25) for hit in _found(aws, q, "hybrid")] for q in pair.questions[:10]]
+        return [
+            [(hit.memory.id, hit.score, hit.bm25) for hit in _found(other, q, "hybrid")] for q in pair.questions[:10]
+        ]
 
     before = scores()
-    clock = aws.clock
+    clock = other.clock
     assert isinstance(clock, SettableClock)
     memories = [_memory(10_000 + i, f"{q} {q}", speaker="Ana", said=False) for i, q in enumerate(pair.questions[:40])]
-    call = pair.aws.call_for(BEN, seconds=_SECONDS)
+    call = pair.other.call_for(BEN, seconds=_SECONDS)
     changes = [Create(entry=entry(*one)) for one in zip(memories, embed_memories(call, memories), strict=True)]
     for start in range(0, len(changes), _BLOCK):
         call.space.commit(changes[start : start + _BLOCK])

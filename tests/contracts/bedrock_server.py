@@ -125,7 +125,7 @@ def tokens(text: str) -> int:
 
 
 def vectors(texts: Sequence[str], dimension: int) -> list[list[float]]:
-    embedded = HashedWords(dimension=dimension).embed(texts, purpose="document", timeout=1)
+    embedded = HashedWords(dimension=dimension).embed(texts, purpose="document", timeout=30)
     return [(3 * np.frombuffer(vector, "<f4")).tolist() for vector in embedded]
 
 

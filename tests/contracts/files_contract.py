@@ -69,15 +69,15 @@ def test_no_more_than_asked_for_is_read(files: FileStore) -> None:
         ana.read("memories.json", most=10)
 
 
-@pytest.mark.parametrize("name", HOSTILE, ids=lambda name: ascii(name)[:30])
-def test_a_name_that_leads_elsewhere_is_refused_in_a_sentence(files: FileStore, name: str) -> None:
+def test_a_name_that_leads_elsewhere_is_refused_in_a_sentence(files: FileStore) -> None:
     ana = files.files(UserRef("ana"))
     files.files(UserRef("ben")).write("other.json", b"of ben")
-    with pytest.raises(InvalidInput, match=r"\.$"):
-        ana.write(name, b"x")
-    with pytest.raises(InvalidInput, match=r"\.$"):
-        ana.read(name, most=LIMIT)
-    assert ana.names() == []
+    for name in HOSTILE:
+        with pytest.raises(InvalidInput, match=r"\.$"):
+            ana.write(name, b"x")
+        with pytest.raises(InvalidInput, match=r"\.$"):
+            ana.read(name, most=LIMIT)
+        assert ana.names() == [], ascii(name)
     assert files.files(UserRef("ben")).read("other.json", most=LIMIT) == b"of ben"
 
 

@@ -47,6 +47,11 @@ def test_an_entry_that_was_created_is_read_by_another_machine(connect: Connect, 
     assert connect().of(ANA).read([1]) == [b"\x00first\xff"]
 
 
+def test_who_may_do_all_may_delete(log: Log) -> None:
+    assert log.may_delete()
+    assert log.bases() == []
+
+
 def test_a_number_is_taken_once(connect: Connect, log: Log) -> None:
     assert log.create(1, b"first") is True
     assert log.create(1, b"first") is False

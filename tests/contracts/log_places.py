@@ -180,10 +180,13 @@ def _opening(url: str) -> Callable[[], Logs]:
 
 
 def make_impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have clients wait for a moment where they would for seconds."""
-    monkeypatch.setattr("steeltrap.stores.logs.dynamodb._READ_SECONDS", 0.5)
-    monkeypatch.setattr("steeltrap.stores.objects._PATIENCE", ((inf, 0.5),))
-    monkeypatch.setattr("steeltrap.stores.postgres._PATIENCE", ((inf, 0.5),))
+    """Have clients wait for a moment where they would for seconds.
+
+    Only tests of a silent service need it: on a busy machine a sound one may take as long.
+    """
+    monkeypatch.setattr("steeltrap.stores.logs.dynamodb._READ_SECONDS", 1.0)
+    monkeypatch.setattr("steeltrap.stores.objects._PATIENCE", ((inf, 1.0),))
+    monkeypatch.setattr("steeltrap.stores.postgres._PATIENCE", ((inf, 1.0),))
     monkeypatch.setattr("steeltrap.stores.postgres._CONNECT_SECONDS", 1.0)
 
 

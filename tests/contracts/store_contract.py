@@ -136,6 +136,17 @@ def test_every_field_of_a_memory_comes_back_as_it_was_given(space: Space) -> Non
     assert list(space.walk()) == [given_]
 
 
+def test_a_text_of_100_kb_is_stored_found_and_kept_in_history(space: Space) -> None:
+    words = [f"word{number}" for number in range(12_000)]
+    long = " ".join(words)[:100_000]
+    old = save(space, long, id=ids(1)[0])
+    assert space.get([old.id])[old.id].content == long
+    assert found(search(space, "word77")) == {old.id}
+    new = update(space, old, content=long[1:] + "!")
+    assert space.page(Filter(), limit=1).memories == (new,)
+    assert [revision.memory.content for revision in space.revisions(old.id)] == [long]
+
+
 def test_a_commit_writes_all_of_its_changes(space: Space) -> None:
     old = save(space, "one")
     new = creation("two")

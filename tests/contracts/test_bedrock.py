@@ -488,14 +488,14 @@ def test_a_refusal_that_may_quote_the_text_is_not_kept_as_the_cause(server: Bedr
 
 
 def test_a_machine_without_a_region_says_so(without_aws: pytest.MonkeyPatch) -> None:
-    error = failure(BedrockEmbedder(**LEVELS))
+    error = failure(BedrockEmbedder(**LEVELS), timeout=30)
     assert "AWS_DEFAULT_REGION" in error.message
     assert not error.can_retry
 
 
 def test_a_profile_that_is_missing_says_so(without_aws: pytest.MonkeyPatch) -> None:
     without_aws.setenv("AWS_PROFILE", "nobody")
-    assert "as AWS is configured" in failure(BedrockEmbedder(**LEVELS)).message
+    assert "as AWS is configured" in failure(BedrockEmbedder(**LEVELS), timeout=30).message
 
 
 def test_region_credentials_and_endpoint_are_found_in_the_environment_when_they_come(
@@ -504,7 +504,7 @@ def test_region_credentials_and_endpoint_are_found_in_the_environment_when_they_
     without_aws.setenv("AWS_DEFAULT_REGION", "eu-west-1")
     without_aws.setenv("AWS_ENDPOINT_URL_BEDROCK_RUNTIME", server.url)
     embedder = BedrockEmbedder(**LEVELS)
-    error = failure(embedder)
+    error = failure(embedder, timeout=30)  # boto3 is imported here
     assert "AWS credentials" in error.message
     assert not error.can_retry
     without_aws.setenv("AWS_ACCESS_KEY_ID", "AKIDEXAMPLE")

@@ -28,7 +28,6 @@ def kind() -> str:
 
 @pytest.fixture
 def place(kind: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[BucketLogs, Proxy]]:
-    log_places.make_impatient(monkeypatch)
     with (
         log_places.proxied_place(kind, monkeypatch) as (make, proxy),
         log_places.connecting(make) as connect,

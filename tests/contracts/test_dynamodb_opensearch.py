@@ -1,16 +1,14 @@
-"""DynamoDB with a real OpenSearch earns the contract of a store: emulated, with all that is found in the index, and as
-DynamoDB Local, with the last writes found in the table."""
+"""DynamoDB Local with a real OpenSearch earns the contract of a store: with all that is found in the index, and with
+the last writes found in the table."""
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from dataclasses import replace
 from datetime import timedelta
 from uuid import uuid4
 
 import pytest
 from store_contract import *  # noqa: F403 - the suite
 
-from contracts.dynamodb_stores import emulated, tables
 from contracts.reembedding_contract import *  # noqa: F403 - the suite
 from steeltrap.ports import Clock, Embedder, MemoryStore
 from stores import FIRST_WRITES, Parts, parts
@@ -30,21 +28,13 @@ def shared() -> Iterator[Parts]:
         yield found
 
 
-@pytest.fixture(
-    params=[("moto", NO_WRITES), ("local", FIRST_WRITES)],
-    ids=["moto-indexed", "local-mixed"],
-)
+@pytest.fixture(params=[NO_WRITES, FIRST_WRITES], ids=["indexed", "mixed"])
 def store(request: pytest.FixtureRequest, shared: Parts) -> Iterator[Callable[[Clock, Embedder], MemoryStore]]:
-    where, window = request.param
     part = uuid4().hex
     with ExitStack() as opened:
-        found = shared
-        if where == "moto":
-            connect = opened.enter_context(emulated())
-            found = replace(shared, connect=connect, tables=opened.enter_context(tables(connect, fetches=False)))
 
         def open_store(clock: Clock, embedder: Embedder) -> MemoryStore:
-            store = found.open(embedder, clock, window=window, part=part)
+            store = shared.open(embedder, clock, window=request.param, part=part)
             opened.callback(store.close)
             return store
 

@@ -91,7 +91,7 @@ class ModelServer(ThreadingHTTPServer):
         return f"http://127.0.0.1:{self.server_address[1]}/v1"
 
     def items(self, texts: Sequence[str]) -> list[dict[str, Any]]:
-        vectors = self.model.embed(texts, purpose="document", timeout=1)
+        vectors = self.model.embed(texts, purpose="document", timeout=30)
         numbers = [(3 * np.frombuffer(vector, "<f4")).tolist() for vector in vectors]
         return [{"object": "embedding", "index": n, "embedding": of_text} for n, of_text in enumerate(numbers)]
 
@@ -525,7 +525,7 @@ def test_the_short_cut_of_static_256_finds_the_pieces_that_its_tokenizer_finds(t
     model = STATIC._loaded()
     pieces, places, _ = model._split(text)
     assume(not places)
-    found = model._pieces.encode(static._BEYOND_LATIN.sub(" ", text))
+    found = model._pieces.encode(static._beyond_latin().sub(" ", text))
     assert pieces - {static._UNKNOWN} == {*found} - {static._UNKNOWN}
 
 
@@ -541,7 +541,7 @@ def test_word_pieces_are_those_of_tokenizers_for_every_character_that_the_model_
 ) -> None:
     pieces = STATIC._loaded()._pieces
     asked = (chr(code) for code in range(sys.maxunicode + 1) if not 0xD800 <= code <= 0xDFFF)
-    asked = (char for char in asked if not static._BEYOND_LATIN.match(char) and ord(char) < 0x40000)
+    asked = (char for char in asked if not static._beyond_latin().match(char) and ord(char) < 0x40000)
     assert [char for char in asked if [*pieces.encode(f"a{char}b")] != peer(f"a{char}b")] == []
 
 
@@ -613,7 +613,7 @@ def test_broken_files_of_static_256_are_unavailable(
             (tmp_path / name).write_bytes(content)
     monkeypatch.setattr(static, "FOLDER", tmp_path)
     with pytest.raises(Unavailable, match="install steeltrap again") as raised:
-        StaticEmbedder().embed(["Wo steht der Tee?"], purpose="document", timeout=1)
+        StaticEmbedder().embed(["Wo steht der Tee?"], purpose="document", timeout=30)
     assert raised.value.details["part"] == "embedder"
 
 

@@ -108,7 +108,6 @@ def test_what_is_counted_is_no_entry(table: str) -> None:
 
 @pytest.mark.parametrize("kind", ["dynamodb", "postgres"])
 def test_a_table_that_does_not_answer_is_an_outage(monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
-    log_places.make_impatient(monkeypatch)
     with log_places.proxied_place(kind, monkeypatch) as (make, proxy):
         logs = make()
         assert isinstance(logs, DynamoLogs | PostgresLogs)

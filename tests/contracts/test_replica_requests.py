@@ -129,7 +129,7 @@ def test_a_forgetting_puts_a_stub_for_each_entry_since_the_last(bucket: tuple[Ca
         asked.take()
         _ask(door, "forget", id=saved["id"])
         entries = 64 + 1
-        assert asked.take() == {"GET": 1 + entries, "PUT": 1 + 1 + entries + 1, "LIST": 1}
+        assert asked.take() == {"GET": 1 + entries, "PUT": 1 + 1 + entries + 1, "LIST": 1, "DELETE": 1}
         other = _ask(door, "save", content="the pond freezes")
         asked.take()
         _ask(door, "forget", id=other["id"])

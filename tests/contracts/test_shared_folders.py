@@ -113,7 +113,6 @@ def test_a_folder_that_can_t_be_read_is_no_empty_one(tmp_path: Path) -> None:
 
 @pytest.fixture
 def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[str, Proxy]]:
-    log_places.make_impatient(monkeypatch)
     with log_places.proxied_url("gcs", monkeypatch) as found:
         yield found
 

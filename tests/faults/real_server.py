@@ -86,9 +86,12 @@ def environment(folder: Path) -> dict[str, str]:
 
 
 @contextmanager
-def serving(folder: Path, *, before: str = "", **settings: object) -> Iterator[RealServer]:
-    """A server over a folder, stopped at the end. `before` is Python that its process runs first."""
-    command = [sys.executable, "-c", before + "\n" + MAIN, "serve", "--port", "0", "--user-header", "X-User"]
+def serving(
+    folder: Path, *, before: str = "", callers: tuple[str, str] = ("--user-header", "X-User"), **settings: object
+) -> Iterator[RealServer]:
+    """A server over a folder, stopped at the end. `before` is Python that its process runs first. `callers` says how
+    callers are authenticated."""
+    command = [sys.executable, "-c", before + "\n" + MAIN, "serve", "--port", "0", *callers]
     named = {f"STEELTRAP_{name.upper()}": str(value) for name, value in settings.items()}
     process = subprocess.Popen(command, env=environment(folder) | named, stderr=subprocess.PIPE, text=True)
     server = RealServer(folder, process)

@@ -7,7 +7,7 @@ import json
 import random
 from collections import defaultdict
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
 from itertools import pairwise
@@ -15,19 +15,23 @@ from pathlib import Path
 from typing import Any, Final
 
 import apsw
+import pytest
 
 from clock import NOON
-from contracts.entries import EMBEDDER, creation, delete, entry, update
+from contracts.entries import EMBEDDER, creation, delete, entry, save, update
 from faults.doors import running
 from spaces import in_time, space_of
-from steeltrap.errors import SteeltrapError
+from steeltrap.errors import SteeltrapError, Unavailable
 from steeltrap.model import Memory, Session, UserRef
 from steeltrap.ports import Logs, Space
 from steeltrap.runtime.clock import SystemClock
 from steeltrap.runtime.local import open_logs
 from steeltrap.settings import read_settings
+from steeltrap.stores.logs.folder import FolderLogs
 from steeltrap.stores.replica import ReplicaStore
 from steeltrap.stores.replica.entries import unpack
+from steeltrap.stores.replica.history import put_back
+from steeltrap.stores.replica.moving import Place, move_user
 from steeltrap.stores.sqlite.schema import TABLES
 from unruly_log import UnrulyLogs
 
@@ -289,3 +293,30 @@ def brought_up(folder: Path, name: str, logs: Logs) -> ReplicaStore:
     store = ReplicaStore(folder / name, logs, EMBEDDER, SystemClock())
     store._replica(ANA).catch_up(in_time())
     return store
+
+
+def restore_and_move(folder: Path, logs: Logs) -> None:
+    """Put ana's memories back as they were, and move them to another log, while a replica sleeps: it follows the one,
+    and is told of the other."""
+    with (
+        closing(brought_up(folder, "cache0", logs)) as asleep,
+        closing(brought_up(folder, "awake", logs)) as awake,
+        closing(ReplicaStore(folder / "there", FolderLogs(folder / "other log"), EMBEDDER, SystemClock())) as there,
+    ):
+        before, then = _contents(awake), SystemClock().now()
+        space = space_of(awake, ANA.user_id)
+        for memory in list(space.walk())[:3]:
+            delete(space, memory)
+        save(space, "heron later reed")
+        assert _contents(awake) != before
+        awake.build(ANA, then, folder / "then.db")
+        put_back(awake.open_file(ANA, in_time()), folder / "then.db", in_time())
+        assert _contents(asleep) == _contents(awake) == before
+        move_user(ANA, Place("here", awake), Place("there", there), in_time())
+        assert _contents(there) == before
+        with pytest.raises(Unavailable, match="moved to there"):
+            _contents(asleep)
+
+
+def _contents(store: ReplicaStore) -> dict[str, str]:
+    return {memory.id: memory.content for memory in space_of(store, ANA.user_id).walk()}

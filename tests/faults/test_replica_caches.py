@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from math import inf
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,7 +17,9 @@ from steeltrap.model import UserRef
 from steeltrap.runtime.clock import SystemClock
 from steeltrap.stores.logs.folder import FolderLogs
 from steeltrap.stores.replica import ReplicaStore
+from steeltrap.stores.replica.bases import make_base
 from steeltrap.stores.replica.caching import discard
+from steeltrap.stores.replica.entries import LogEntry
 from steeltrap.stores.replica.position import open_replica
 
 Open = Callable[..., ReplicaStore]
@@ -136,6 +139,20 @@ def test_a_file_that_another_process_makes_again_is_never_an_empty_memory(openin
             with pytest.raises(Unavailable, match="The cache was removed"):
                 file.put_base()
             assert [memory.id for memory in space_of(store, "ana").walk()] == [first.id]
+
+
+def test_a_base_is_put_beside_a_writer_who_goes_on(opening: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = opening()
+    save(space_of(store, "ana"), "the heron waits")
+
+    def make_beside_a_save(*arguments: Any, **options: Any) -> LogEntry:
+        base = make_base(*arguments, **options)
+        save(space_of(store, "ana"), "the reed grows")
+        return base
+
+    monkeypatch.setattr("steeltrap.stores.replica.file.make_base", make_beside_a_save)
+    store._replica(UserRef("ana")).put_base()
+    assert len(list(space_of(opening("fresh"), "ana").walk())) == 2
 
 
 _PROGRAM = """

@@ -12,7 +12,7 @@ import pytest
 from clock import NOON
 from contracts import log_places
 from contracts.entries import EMBEDDER, save
-from faults.replica_history import ANA, History, all_bytes, check, logs_at, run_writers
+from faults.replica_history import ANA, History, all_bytes, check, logs_at, restore_and_move, run_writers
 from spaces import space_of
 from steeltrap.errors import Unavailable
 from steeltrap.model import UserRef
@@ -21,12 +21,13 @@ from steeltrap.stores.logs.folder import FolderLog, FolderLogs
 from steeltrap.stores.replica import ReplicaStore
 from unruly_log import unavailable
 
+KINDS: Final = ("folder", "s3", "azure", "gcs", "dynamodb", "postgres")
 MINUTES: Final = float(os.environ.get("STEELTRAP_TEST_HISTORY", "0"))
 """How long to go on by hand, with another seed for each round."""
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("kind", "seed"), [("folder", 1), ("folder", 2), ("postgres", 3)])
+@pytest.mark.parametrize(("kind", "seed"), [(kind, seed) for seed, kind in enumerate(KINDS, 1)])
 def test_nothing_acknowledged_is_lost_and_nothing_forgotten_is_left(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, seed: int
 ) -> None:
@@ -44,7 +45,7 @@ def _check_rounds(tmp_path: Path, url: str, seed: int) -> None:
 
 
 @pytest.mark.skipif(not MINUTES, reason="asked for by STEELTRAP_TEST_HISTORY=MINUTES")
-@pytest.mark.parametrize("kind", ["folder", "s3", "postgres"])
+@pytest.mark.parametrize("kind", KINDS)
 def test_nothing_is_lost_in_a_long_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
     clock = SystemClock()
     ends = clock.monotonic() + 60 * MINUTES
@@ -53,7 +54,8 @@ def test_nothing_is_lost_in_a_long_time(tmp_path: Path, monkeypatch: pytest.Monk
         folder = tmp_path / str(totals["rounds"])
         folder.mkdir()
         with _log(kind, folder, monkeypatch) as url:
-            deaths, history = _round(folder, url, 1000 + totals["rounds"], operations=100, sleep=3.0)
+            sleep = 3.0 if totals["rounds"] % 5 else 30.0
+            deaths, history = _round(folder, url, 1000 + totals["rounds"], operations=100, sleep=sleep)
         written = sum(map(len, history.acknowledged.values()))
         totals.update(rounds=1, deaths=deaths, writes=written, forgotten=len(history.forgotten))
     print(kind, dict(totals))
@@ -75,7 +77,10 @@ def _round(folder: Path, url: str, seed: int, operations: int = 50, sleep: float
     """The deaths of a round of writers, and what they said, which is so."""
     deaths = run_writers(folder, url, writers=4, operations=operations, seed=seed, deadly=0.01, sleep=sleep)
     with closing(logs_at(url)) as logs:
-        return deaths, check(folder, logs)
+        history = check(folder, logs)
+    with closing(logs_at(url)) as logs:
+        restore_and_move(folder, logs)
+    return deaths, history
 
 
 class _Removing(FolderLogs):

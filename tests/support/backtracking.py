@@ -13,6 +13,7 @@ several characters, a reference to a group without an upper length.
 from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import cache
 from re import ASCII, DOTALL, IGNORECASE, MULTILINE, _parser  # type: ignore[attr-defined]
 from re import _constants as op  # type: ignore[attr-defined]
 from typing import Any
@@ -395,6 +396,7 @@ def _all_hold(conditions: Any, before: str, after: str) -> bool:
     return all(each.holds(before, after) for each in conditions)
 
 
+@cache
 def superlinear(pattern: str | bytes, flags: int = 0, method: str = "search") -> str | None:
     """A word that makes the pattern slow where a text repeats it; None if the time grows with the text alone.
 

@@ -50,7 +50,7 @@ def postgres_url() -> str:
     url = os.environ.get("STEELTRAP_TEST_POSTGRES", "postgresql://memories@127.0.0.1:5450/memories")
     parts = urlsplit(url)
     try:
-        with socket.create_connection((parts.hostname or "", parts.port or 5432), timeout=2):
+        with socket.create_connection((parts.hostname or "", parts.port or 5432), timeout=20):
             return url
     except OSError:
         missing(f"postgres does not answer at {url}: `make up` starts it")
@@ -91,7 +91,7 @@ def missing(reason: str) -> NoReturn:
 def _running(part: str, url: str, starting: str = "make up") -> str:
     check_wanted(part)
     try:
-        with _OPENER.open(url, timeout=2):
+        with _OPENER.open(url, timeout=20):
             return url
     except urllib.error.HTTPError:
         return url

@@ -1,12 +1,12 @@
 """The store that a test's door stands over: SQLite, or with STEELTRAP_TEST_STORE=aws DynamoDB Local and OpenSearch,
-or with STEELTRAP_TEST_STORE=replica files over a log in a folder.
+or with STEELTRAP_TEST_STORE=replica files over a log: in a folder, or with STEELTRAP_TEST_LOG=s3 or azure in a bucket.
 
 The real parts are asked for one pair of tables and one index a worker; every store that is opened over them has
 users of its own. The index is told of each write at once, and its answers are never older than a write.
 """
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -15,11 +15,14 @@ from pathlib import Path
 from typing import Any, Literal, Protocol
 from uuid import uuid4
 
+import pytest
+
 from components import dynamodb_url, opensearch_url
 from contracts import dynamodb_stores
 from steeltrap.model import Query, UserRef
-from steeltrap.ports import Clock, Deadline, Embedder, Index, Indexed, IndexedSurroundings, MemoryStore, Probe
+from steeltrap.ports import Clock, Deadline, Embedder, Index, Indexed, IndexedSurroundings, Logs, MemoryStore, Probe
 from steeltrap.runtime.clock import SystemClock
+from steeltrap.stores.logs.bucket import BucketLogs
 from steeltrap.stores.logs.folder import FolderLogs
 from steeltrap.stores.replica import ReplicaStore
 from steeltrap.stores.sqlite import SqliteStore
@@ -46,13 +49,27 @@ class Opening(Protocol):
 
 
 @contextmanager
+def _empty_logs() -> Iterator[Callable[[Path], Logs]]:
+    """Makes logs in a folder, or in the service that STEELTRAP_TEST_LOG names."""
+    name = os.environ.get("STEELTRAP_TEST_LOG", "folder")
+    if name == "folder":
+        yield lambda folder: FolderLogs(folder / "logs")
+        return
+    from contracts import log_places  # it knows every part, which a run of a few tests needs not have
+
+    with pytest.MonkeyPatch.context() as patch:
+        yield lambda _: BucketLogs({"s3": log_places.s3, "azure": log_places.azure}[name](patch))
+
+
+@contextmanager
 def opening(kind: Kind) -> Iterator[Opening]:
     """Stores of a kind, as long as the block lasts."""
     if kind == "sqlite":
         yield SqliteStore
         return
     if kind == "replica":
-        yield lambda folder, embedder, clock: ReplicaStore(folder, FolderLogs(folder / "logs"), embedder, clock)
+        with _empty_logs() as make:
+            yield lambda folder, embedder, clock: ReplicaStore(folder, make(folder), embedder, clock)
         return
     with parts() as found:
         yield lambda folder, embedder, clock: found.open(embedder, clock)

@@ -96,6 +96,9 @@ class UnrulyLog:
         self._moods.step()
         self._log.delete_base(name)
 
+    def may_delete(self) -> bool:
+        return self._log.may_delete()
+
     def list_user(self) -> None:
         self._log.list_user()
 

@@ -25,6 +25,7 @@ from mcp.client.streamable_http import streamable_http_client
 from typer.testing import CliRunner
 
 from embedding import HashedWords
+from steeltrap import settings_file
 from steeltrap.cli.app import app as commands
 from steeltrap.client import Client, connect
 from steeltrap.client.in_process import Memory, open_memory
@@ -67,7 +68,7 @@ class Connected(Protocol):
 
 
 def door_on(folder: Path, clock: Clock | None = None) -> Door:
-    return open_door(read_settings({}, data=folder), embedder=HashedWords(), clock=clock)
+    return open_door(read_settings({}, data=folder, **settings_file.read(folder)), embedder=HashedWords(), clock=clock)
 
 
 @contextmanager
@@ -209,7 +210,7 @@ def bedrock_functions(folder: Path) -> Iterator[Connected]:
             def call(tool: str, arguments: dict[str, Any]) -> Reply:
                 event = as_function(tool.partition(".")[2], arguments, caller)
                 response = _agent_handler(door, tool)(event, None)["response"]["functionResponse"]
-                assert response.get("responseState") in (None, "REPROMPT"), response
+                assert response.get("responseState") in (None, "REPROMPT", "FAILURE"), response
                 return _reply(_json_or_text(response["responseBody"]["TEXT"]["body"]), "responseState" in response)
 
             return call

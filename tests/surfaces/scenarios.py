@@ -8,12 +8,20 @@ Run = Callable[..., Any]
 """Calls a tool by its name with arguments and answers the body of the success that it must be."""
 
 
+def _put(run: Run) -> None:
+    own = {"id": "3f2b8c1e-9d4a-4f6b-8a2e-1c5d7e9f0a3b", "content": "Ana works at Globex."}
+    assert run("core.put", items=[own])["versions"] == [1]
+    assert run("core.put", items=[{**own, "content": "Ana works at Initech."}])["versions"] == [2]
+    assert run("core.forget", id=own["id"])["forgotten"] == [own["id"]]
+
+
 def core(run: Run) -> None:
     before = run("core.stats")["memories"]
     dark = run("core.save", content="User prefers dark mode.", tags=["UI"])["id"]
     ana, lisbon = run(
         "core.batch_save", items=[{"content": "Ana works at Acme."}, {"content": "Ana moved to Lisbon in 2024."}]
     )["ids"]
+    _put(run)
     assert run("core.get", id=dark)["tags"] == ["UI"]
     assert {memory["id"] for memory in run("core.list", limit=3)["memories"]} == {dark, ana, lisbon}
 
@@ -63,21 +71,21 @@ def core(run: Run) -> None:
     assert "Lisbon" in merged["content"]
     assert run("core.delete", id=merged["id"])["deleted"] == [merged["id"]]
 
-    records = run("core.export")["records"]
-    assert run("core.forget", id=dark)["verified"] is True
-    assert run("core.search", query="dark", mode="keyword")["results"] == []
-    _import_twice(run, records)
-    assert run("core.get", id=dark)["content"] == "User prefers dark mode."
+    _import_twice(run, dark)
     assert run("core.stats")["memories"] == before + 4
 
 
-def _import_twice(run: Run, records: list[Any]) -> None:
-    """Import records, one of which is new, take that back, and import them again."""
+def _import_twice(run: Run, dark: str) -> None:
+    """Export all, forget one, import it, take that back, and import it again."""
+    records = run("core.export")["records"]
+    assert run("core.forget", id=dark)["verified"] is True
+    assert run("core.search", query="dark", mode="keyword")["results"] == []
     assert run("core.import", records=records)["written"] == 1
     latest = run("core.list_imports", limit=1)["imports"][0]
     assert (latest["written"], latest["state"]) == (1, "complete")
     assert run("core.undo_import", id=latest["id"])["removed"] == 1
     assert run("core.import", records=records)["written"] == 1
+    assert run("core.get", id=dark)["content"] == "User prefers dark mode."
 
 
 def notes(run: Run) -> None:
@@ -201,6 +209,21 @@ def agent(run: Run) -> None:
     assert "The user lives in Porto." in run("agent.undo_memory_change", id=porto)
 
 
+def files(run: Run) -> None:
+    def memory(command: str, **arguments: Any) -> str:
+        return str(run("files.memory", command=command, **arguments))
+
+    path = "/memories/user/likes.md"
+    assert memory("create", path=path, file_text="Tea\nJazz") == f"File created successfully at: {path}"
+    assert memory("view", path="/memories").endswith("8B\t/memories\n8B\t/memories/user/\n8B\t/memories/user/likes.md")
+    assert memory("str_replace", path=path, old_str="Tea", new_str="Coffee").endswith("     1\tCoffee\n     2\tJazz")
+    assert memory("insert", path=path, insert_line=2, insert_text="Rain") == f"The file {path} has been edited."
+    assert memory("view", path=path, view_range=[3, -1]).endswith(":\n     3\tRain\n     4\t")
+    renamed = memory("rename", old_path="/memories/user", new_path="/memories/people/ana")
+    assert renamed == "Successfully renamed /memories/user to /memories/people/ana"
+    assert memory("delete", path="/memories/people") == "Successfully deleted /memories/people"
+
+
 def shown_id(text: str) -> str:
     """The first id that an answer of `agent` shows."""
     found = re.search(r"\[([0-9a-f-]{8,36})\]", text)
@@ -216,4 +239,5 @@ SCENARIOS = {
     "records": records,
     "associative": associative,
     "episodic": episodic,
+    "files": files,
 }

@@ -36,7 +36,6 @@ def url(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Monk
 
 @pytest.fixture
 def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[str, Proxy]]:
-    log_places.make_impatient(monkeypatch)
     with log_places.proxied_url("gcs", monkeypatch) as found:
         yield found
 

@@ -54,3 +54,11 @@ def test_nothing_else_is_told_to_whoever_asks(path: str) -> None:
 def test_a_function_without_an_issuer_fails_at_its_start() -> None:
     with pytest.raises(InvalidInput, match="STEELTRAP_OIDC_ISSUER"):
         metadata_handler(settings=read_settings({}))
+
+
+@pytest.mark.parametrize("path", ["/v1/core/save", "/mcp", "/.well-known/oauth-protected-resource/mcp", "/nothing"])
+def test_what_a_browser_asks_before_a_page_calls_is_answered_without_an_error(path: str) -> None:
+    event = as_v2(path, "", None, routeKey="OPTIONS /{proxy+}")
+    event["requestContext"]["http"]["method"] = "OPTIONS"
+    answer = metadata_handler(settings=read_settings({"STEELTRAP_OIDC_ISSUER": ISSUER}))(event, None)
+    assert (answer["statusCode"], answer["body"]) == (204, "")

@@ -52,7 +52,7 @@ def test_the_server_says_in_a_few_words_when_to_call_which_of_its_tools(door: Do
     assert estimate_tokens(instructions) < 150
     tools = CATALOGUE.toolset(toolset).tools
     operations = {tool.operation for name, tool in tools.items() if re.search(rf"\b{name}\b", instructions)}
-    saving, searching = {"save", "append_messages"}, {"search", "retrieve_memory"}
+    saving, searching = {"save", "append_messages", "files"}, {"search", "retrieve_memory", "files"}
     assert operations & saving
     assert operations & searching
     named = set(re.findall(r"\b[a-z]+_[a-z_]+\b", instructions))

@@ -28,7 +28,7 @@ _PLAIN: Final = tuple(f.name for f in fields(Edit) if f.name in Memory.__datacla
 
 def created(draft: Draft, id: str, by: Author, *, short_term_ttl: timedelta) -> Memory:
     """The memory that a draft becomes, without surprise and links. Raises InvalidInput, TooLarge."""
-    limits.check_content(draft.content)
+    limits.check_content(draft.content, draft.max_bytes)
     limits.check_messages(draft.messages)
     limits.check_metadata(draft.metadata)
     ttl = short_term_ttl if draft.ttl is None and draft.tier == "short_term" else draft.ttl
@@ -77,7 +77,7 @@ def edited(old: Memory, edit: Edit, by: Author, *, short_term_ttl: timedelta) ->
             new[name] = value
     new |= dict.fromkeys(edit.clear)
     if edit.content is not None:
-        limits.check_content(edit.content)
+        limits.check_content(edit.content, edit.max_bytes)
         if edit.content != old.content:
             new["messages"] = _messages_for(edit.content, old)
     if edit.tags is not None:
@@ -164,6 +164,17 @@ def replaced(old: Memory, new: Entry, by: Author) -> Replace:
     """The change that puts a new image in place of `old`, which joins the history."""
     revision = Revision(memory=old, replaced_at=new.memory.updated_at, replaced_by=by.agent_id)
     return Replace(entry=new, expected=old.version, history=(revision,))
+
+
+def overwritten(old: Memory, new: Memory, by: Author) -> Memory:
+    """A memory that somebody puts in place of another, which it shares the id with: all its own, one version on.
+
+    It begins where the other did, if that was visible. What was found out about the text stays with the same text.
+    """
+    image = replace(new, **_next_version(old, by))
+    if old.is_visible(by.at):
+        image = replace(image, created_at=old.created_at, agent_id=old.agent_id)
+    return image if is_found_otherwise(old, new) else replace(image, surprise=old.surprise, links=old.links)
 
 
 def _next_version(old: Memory, by: Author) -> dict[str, Any]:

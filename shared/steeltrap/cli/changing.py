@@ -150,7 +150,9 @@ def is_interactive() -> bool:
 
 
 @on_memory("data", "user", "agent")
-def delete(memory: CliSession, ids: terminal.Ids, as_json: terminal.Json = False) -> None:
+def delete(
+    memory: CliSession, ids: terminal.Ids, yes: terminal.NoQuestion = False, as_json: terminal.Json = False
+) -> None:
     """Delete memories.
 
     `undo ID` restores one for STEELTRAP_RETENTION_DAYS, and `trash` lists them. If one of the ids is unknown, nothing

@@ -3,6 +3,10 @@
 A JSON file keeps everything else as it was; a TOML file also its comments, order and form. A JSON file with comments is
 read and never written: the user gets the lines to paste. Changes are planned for all files before one is written, and
 each is written whole. Not here: which entries a client gets, and the question to the user (`installing`).
+
+JSON with comments is read by code of our own. A library would have to keep the comments when it writes, and json-five
+does: but its last release is of June 2024, and it brings `sly` and `regex` along. Libraries that only read comments
+(pyjson5, commentjson) would replace one function and still leave the lines to be pasted.
 """
 
 import json
@@ -300,6 +304,8 @@ def _in_another_form(part: Part) -> InvalidInput:
 _LINES: Final = 24
 _WIDTH: Final = 160
 _BACKUP: Final = ".before-steeltrap"
+_NEW_FOLDER: Final = ".made-by-steeltrap"
+"""An empty file in a folder that install made, so that --undo takes away no folder of the user's."""
 _MAX_BYTES: Final = 64 * 1024 * 1024
 """Claude Code also keeps a history in its file."""
 
@@ -378,6 +384,10 @@ def write(changes: Sequence[Change]) -> None:
             _replace(change.path, change.new, change.path)
         if change.done_with is not None:
             change.done_with.unlink(missing_ok=True)
+    # Afterwards: a folder that has another of the files is not empty yet.
+    for change in changes:
+        if change.new is None:
+            _remove_new_folders(change.path.parent)
 
 
 def _target(part: Part) -> Path:
@@ -408,7 +418,24 @@ def _read(path: Path) -> str | None:
         raise InvalidInput(f"{path} is no UTF-8 text: correct it first. Nothing was changed.") from None
 
 
+def _make_folder(folder: Path) -> None:
+    if not folder.exists():
+        _make_folder(folder.parent)
+        folder.mkdir(exist_ok=True)
+        (folder / _NEW_FOLDER).touch()
+
+
+def _remove_new_folders(folder: Path) -> None:
+    """Take away a folder that install made, and those above it, as far as nothing else is in them."""
+    while (mark := folder / _NEW_FOLDER).exists():
+        mark.unlink()
+        if any(folder.iterdir()):
+            return
+        folder.rmdir()
+        folder = folder.parent
+
+
 def _replace(path: Path, text: str, like: Path) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
+    _make_folder(path.parent)
     mode = like.stat().st_mode & 0o777 if like.exists() else 0o600
     replace_file(path, text, mode)

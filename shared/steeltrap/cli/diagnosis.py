@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from ..errors import SteeltrapError
+from ..errors import InvalidInput, SteeltrapError
 from ..installation import line_of, upgrade_advice
 from ..model import UserRef
 
@@ -38,6 +38,17 @@ class Finding:
 
     def as_json(self) -> dict[str, Any]:
         return {name: value for name, value in asdict(self).items() if value is not None}
+
+
+def settings_and_faults(data: Path | None) -> "tuple[Settings, list[Finding]]":
+    """The settings without what is wrong with their file, and a finding for each such fault. Raises InvalidInput for an
+    invalid value."""
+    from ..settings import gather, settings_of
+
+    refused: list[InvalidInput] = []
+    settings = settings_of(gather(data=data, refuse=refused.append))
+    mend = "Every other command stops at it: correct the file, or take the line out."
+    return settings, [Finding("settings", "broken", error.message, mend) for error in refused]
 
 
 def examine(settings: "Settings") -> list[Finding]:

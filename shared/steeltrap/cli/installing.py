@@ -194,7 +194,7 @@ def install(
     undo: Annotated[bool, typer.Option("--undo", help="Take out what install put in.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the change and write nothing.")] = False,
     hooks: Annotated[bool, typer.Option("--hooks/--no-hooks", help="Also the hooks, where the client has any.")] = True,
-    yes: Annotated[bool, typer.Option("--yes", help="Don't ask.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Don't ask for confirmation.")] = False,
     verbose: Annotated[
         bool, typer.Option("--verbose", help="Show the whole change, with the lines around it.")
     ] = False,

@@ -91,7 +91,7 @@ def recall(
         _print_hit(hit, reader)
     if unseen:
         complain(f"Only {unseen:,} messages of conversations are stored yet; search them with recall --turns.")
-    elif not answer["results"] or answer["outcome"]["kind"] == "degraded":
+    elif not answer["results"] or answer["outcome"]["kind"] in ("degraded", "offline"):
         nearest = answer["outcome"].get("nearest")
         complain(answer["outcome"]["message"] + (f" Nearest: {nearest['content']}" if nearest else ""))
     return None

@@ -105,6 +105,9 @@ Id = Annotated[
 _IDS: Final = "Ids of memories, or the starts that an agent shows."
 Ids = Annotated[list[str], typer.Argument(metavar="ID", autocompletion=completing.memories, help=_IDS)]
 ChangedIds = Annotated[list[str], typer.Argument(metavar="ID", autocompletion=completing.changed_memories, help=_IDS)]
+NoQuestion = Annotated[
+    bool, typer.Option("--yes", "-y", help="Taken as other commands take it; this one doesn't ask for confirmation.")
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Toolset = Annotated[
     str | None,
@@ -251,8 +254,10 @@ class CliSession:
         result = self.door.invoke(tool, fields, self.caller, secrets="redact")
         if result.error is not None:
             raise result.error
-        if result.outcome is not None and result.outcome.kind == "redacted":
-            complain(result.outcome.message)
+        outcome = result.outcome
+        says_so = tool == "core.search"  # its answer has the outcome
+        if outcome is not None and (outcome.kind == "redacted" or (outcome.kind == "offline" and not says_so)):
+            complain(outcome.message)
         return result.body
 
     def call(self, seconds: float) -> "Call":

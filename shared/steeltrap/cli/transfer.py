@@ -160,7 +160,7 @@ def _what(run: dict[str, Any], reader: Reader) -> str:
     counts = [f"{run['found']:,} found"] if run.get("found") else []
     counts += [f"{run['written']:,} written", f"{run['skipped']:,} already there", f"{run['failed']:,} failed"]
     counts += [f"{run['updated']:,} updated"] if run.get("updated") else []
-    counts += [f"{run['episodes']:,} episodes"] if run.get("episodes") else []
+    counts += [f"{made:,} episode{'s' if made > 1 else ''}"] if (made := run.get("episodes")) else []
     counts += [f"{run['kept']:,} changed since and kept"] if run.get("kept") else []
     state = "" if run["state"] == "complete" else run["state"]
     if "undone_at" in run:
@@ -221,6 +221,7 @@ def import_(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Write nothing: show the first five as they would be stored.")
     ] = False,
+    yes: terminal.NoQuestion = False,
     as_json: terminal.Json = False,
     data: terminal.Data = None,
     user: terminal.User = None,

@@ -197,11 +197,10 @@ def forget_user(
 
 def doctor(as_json: terminal.Json = False, data: terminal.Data = None) -> None:
     """Check the installation, and say how to fix what is broken."""
-    from ..settings import read_settings
     from . import diagnosis
 
-    settings = read_settings(data=data and data.expanduser())
-    findings = diagnosis.examine(settings)
+    settings, faults = diagnosis.settings_and_faults(data and data.expanduser())
+    findings = [*faults, *diagnosis.examine(settings)]
     broken = any(finding.state == "broken" for finding in findings)
     if as_json:
         write_json({"healthy": not broken, "checks": [finding.as_json() for finding in findings]})

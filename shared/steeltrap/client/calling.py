@@ -21,7 +21,7 @@ from .answers import Answer, Call, NoAnswer, Transport
 from .tool_table import TOOLS
 
 if TYPE_CHECKING:
-    from .in_process import Agent, Associative, Categories, Core, Episodic, Notes, Records
+    from .in_process import Agent, Associative, Categories, Core, Episodic, Files, Notes, Records
 
 ATTEMPTS: Final = 5
 FIRST_PAUSE: Final = 0.2
@@ -51,6 +51,7 @@ class Client:
 
     agent: "Agent"
     core: "Core"
+    files: "Files"
     notes: "Notes"
     categories: "Categories"
     records: "Records"

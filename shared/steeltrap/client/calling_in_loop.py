@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         AsyncCategories,
         AsyncCore,
         AsyncEpisodic,
+        AsyncFiles,
         AsyncNotes,
         AsyncRecords,
     )
@@ -35,6 +36,7 @@ class AsyncClient:
 
     agent: "AsyncAgent"
     core: "AsyncCore"
+    files: "AsyncFiles"
     notes: "AsyncNotes"
     categories: "AsyncCategories"
     records: "AsyncRecords"

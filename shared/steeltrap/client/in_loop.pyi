@@ -39,6 +39,8 @@ from .in_process import (
     CoreMemoryView,
     CoreMessageInput,
     CoreMovedView,
+    CorePutItemInput,
+    CorePutView,
     CoreReceiptView,
     CoreRescoredView,
     CoreSavedView,
@@ -82,6 +84,7 @@ class AsyncMemory:
 
     agent: AsyncAgent
     core: AsyncCore
+    files: AsyncFiles
     notes: AsyncNotes
     categories: AsyncCategories
     records: AsyncRecords
@@ -380,6 +383,11 @@ class AsyncCore:
     ) -> CoreBatchView:
         """Save up to 100 memories in one call, by default all or nothing."""
 
+    async def put(self, *, items: Sequence[CorePutItemInput]) -> CorePutView:
+        """Store up to 100 memories under ids of your own, all or nothing: new ones, or whole in place of what is stored
+        under the id. undo brings back what was replaced.
+        """
+
     async def batch_update(
         self, *, updates: Sequence[CoreEditInput], on_error: Literal["rollback", "continue", "stop"] = "rollback"
     ) -> CoreBatchView:
@@ -519,6 +527,28 @@ class AsyncCore:
     async def stats(self) -> CoreStatsView:
         """Count what is stored: memories, those that others superseded, conversation turns, deleted or expired memories
         not purged yet, and bytes.
+        """
+
+class AsyncFiles:
+    """Anthropic's memory tool: view, create, str_replace, insert, delete and rename files of memory."""
+
+    async def memory(
+        self,
+        *,
+        command: Literal["view", "create", "str_replace", "insert", "delete", "rename"],
+        path: str | None = None,
+        view_range: Sequence[int] | None = None,
+        file_text: str | None = None,
+        old_str: str | None = None,
+        new_str: str | None = None,
+        insert_line: int | None = None,
+        insert_text: str | None = None,
+        old_path: str | None = None,
+        new_path: str | None = None,
+    ) -> str:
+        """Read and write files of long-term memory in /memories: view a file or directory, create a file, replace or
+        insert text, delete or rename. View /memories before you begin a task, and write down what later conversations
+        need.
         """
 
 class AsyncNotes:

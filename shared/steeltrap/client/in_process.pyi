@@ -25,6 +25,7 @@ class Memory:
 
     agent: Agent
     core: Core
+    files: Files
     notes: Notes
     categories: Categories
     records: Records
@@ -189,6 +190,7 @@ class CoreMemoryView(TypedDict):
     superseded_at: NotRequired[str]
     supersedes: NotRequired[builtins.list[str]]
     links: NotRequired[builtins.list[CoreLinkView]]
+    left_out: NotRequired[int]
 
 class CoreListView(TypedDict):
     """A page of memories, in the order that was asked for, and the total number."""
@@ -241,10 +243,10 @@ class CoreHitView(TypedDict):
     superseded_at: NotRequired[str]
     supersedes: NotRequired[builtins.list[str]]
     links: NotRequired[builtins.list[CoreLinkView]]
+    left_out: NotRequired[int]
     score: float
     saved_confidence: NotRequired[float]
     less_sure: NotRequired[bool]
-    left_out: NotRequired[int]
     why: NotRequired[CoreWhyView]
 
 class CoreNearestView(TypedDict):
@@ -256,7 +258,7 @@ class CoreNearestView(TypedDict):
 
 class CoreOutcomeView(TypedDict):
     """How the search ended: found, less_sure, nothing_stored, nothing_matched, nothing_relevant, below_floor,
-    filtered_out or degraded.
+    filtered_out, degraded or offline.
     """
 
     kind: str
@@ -311,6 +313,34 @@ class CoreBatchView(TypedDict):
 
     ids: builtins.list[str]
     errors: builtins.list[CoreItemError]
+
+class CorePutItemInput(TypedDict):
+    """A memory and the id to put it under."""
+
+    content: str
+    messages: NotRequired[Sequence[CoreMessageInput]]
+    content_type: NotRequired[Literal["text", "image", "code", "json", "yaml"]]
+    tier: NotRequired[Literal["short_term", "long_term", "working"]]
+    category: NotRequired[str | None]
+    context: NotRequired[str | None]
+    confidence: NotRequired[float]
+    tags: NotRequired[Sequence[str]]
+    metadata: NotRequired[Mapping[str, Any]]
+    scope: NotRequired[str]
+    agent_label: NotRequired[str | None]
+    conversation_id: NotRequired[str | None]
+    occurred_at: NotRequired[str | datetime | None]
+    occurred_until: NotRequired[str | datetime | None]
+    ttl_seconds: NotRequired[int | None]
+    surprise: NotRequired[float | None]
+    pinned: NotRequired[bool]
+    id: str
+
+class CorePutView(TypedDict):
+    """The ids, in order, and their versions: 1 for a memory that is new."""
+
+    ids: builtins.list[str]
+    versions: builtins.list[int]
 
 class CoreEditInput(TypedDict):
     """The changes; omitted fields stay as they are."""
@@ -797,6 +827,11 @@ class Core:
     ) -> CoreBatchView:
         """Save up to 100 memories in one call, by default all or nothing."""
 
+    def put(self, *, items: Sequence[CorePutItemInput]) -> CorePutView:
+        """Store up to 100 memories under ids of your own, all or nothing: new ones, or whole in place of what is stored
+        under the id. undo brings back what was replaced.
+        """
+
     def batch_update(
         self, *, updates: Sequence[CoreEditInput], on_error: Literal["rollback", "continue", "stop"] = "rollback"
     ) -> CoreBatchView:
@@ -936,6 +971,28 @@ class Core:
     def stats(self) -> CoreStatsView:
         """Count what is stored: memories, those that others superseded, conversation turns, deleted or expired memories
         not purged yet, and bytes.
+        """
+
+class Files:
+    """Anthropic's memory tool: view, create, str_replace, insert, delete and rename files of memory."""
+
+    def memory(
+        self,
+        *,
+        command: Literal["view", "create", "str_replace", "insert", "delete", "rename"],
+        path: str | None = None,
+        view_range: Sequence[int] | None = None,
+        file_text: str | None = None,
+        old_str: str | None = None,
+        new_str: str | None = None,
+        insert_line: int | None = None,
+        insert_text: str | None = None,
+        old_path: str | None = None,
+        new_path: str | None = None,
+    ) -> str:
+        """Read and write files of long-term memory in /memories: view a file or directory, create a file, replace or
+        insert text, delete or rename. View /memories before you begin a task, and write down what later conversations
+        need.
         """
 
 class NotesNoteView(TypedDict):
@@ -1321,8 +1378,8 @@ class AssociativeSearchResult(TypedDict):
     associations: NotRequired[builtins.list[AssociativeAssociationItem]]
 
 class AssociativeSearchMetadata(TypedDict):
-    """`outcome` is found, nothing_stored, nothing_matched, below_floor, filtered_out or degraded; `message` is a
-    sentence. `threshold` is the one used; `best_score` is the best similarity if all were below it.
+    """`outcome` is found, nothing_stored, nothing_matched, below_floor, filtered_out, degraded or offline; `message` is
+    a sentence. `threshold` is the one used; `best_score` is the best similarity if all were below it.
     """
 
     outcome: str

@@ -29,6 +29,7 @@ TOOLS: Final[Mapping[str, Mapping[str, ToolRow]]] = {
             "consolidate", "by_key", 15.0, "object", ("id", "content", "created_at", "updated_at", "version")
         ),
         "batch_save": ToolRow("save", "by_key", 10.0, "object", ("ids", "errors")),
+        "put": ToolRow("save", "always", 10.0, "object", ("ids", "versions")),
         "batch_update": ToolRow("update", "always", 10.0, "object", ("ids", "errors")),
         "associate": ToolRow("associate", "always", 10.0, "object", ("associations",)),
         "associations": ToolRow("associations", "always", 15.0, "object", ("associations",)),
@@ -62,6 +63,7 @@ TOOLS: Final[Mapping[str, Mapping[str, ToolRow]]] = {
             ("memories", "superseded", "turns", "deleted", "chunks", "bytes", "record_bytes"),
         ),
     },
+    "files": {"memory": ToolRow("files", "never", 30.0, "string")},
     "notes": {
         "memory_search": ToolRow("search", "always", 15.0, "array"),
         "memory_save": ToolRow("save", "by_key", 10.0, "object", ("note_id", "message")),

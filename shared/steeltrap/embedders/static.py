@@ -8,7 +8,7 @@ import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from contextlib import contextmanager
-from functools import lru_cache
+from functools import cache, lru_cache
 from hashlib import blake2b
 from itertools import chain
 from pathlib import Path
@@ -194,13 +194,6 @@ BLOCK: Final = 128
 _UNKNOWN: Final = 100
 """The piece that stands for everything the tokenizer doesn't know: texts that have only it in common share nothing."""
 
-_BEYOND_LATIN: Final = re.compile(
-    "[\u0370-\u1dff\u1f00-\u1fff\u2c80-\u2ddf\u2e80-\uffef\U00010000-\U0001efff\U00020000-\U0003ffff]+"
-)
-"""The characters of other scripts, their punctuation too. The model knows some of them, all nearly alike: by these,
-unrelated Japanese sentences would have a cosine of 0.95."""
-
-
 _PLAIN: Final = re.compile("[\\t\\n\\r -~\\u2013\\u2014\\u2018\\u2019\\u201c\\u201d\\u2026]*")
 _PLAIN_WORD: Final = re.compile("[a-z0-9]+|[^a-z0-9\\s]")
 """The tokenizer's words in such texts, which are most. To look up words that were seen before takes a
@@ -333,7 +326,7 @@ class _Model:
         is_japanese = not digests or self._is_japanese(text, self._lexicon.places(digests))
         if not is_japanese and next(self._languages.of_scripts(lowered), None) is not None:
             return True
-        return self._language(_words(_BEYOND_LATIN.sub(" ", lowered))) is not None
+        return self._language(_words(_latin_of(lowered))) is not None
 
     def knows(self, word: str) -> bool:
         """Whether a word is one of English as a whole, of the lexicon, or of another language."""
@@ -356,7 +349,7 @@ class _Model:
             words = {word for word in _PLAIN_WORD.findall(lowered) if len(word) <= _LONGEST_WORD}
             pieces = met = set(chain.from_iterable(map(self._of_word, words)))
         else:
-            latin = _BEYOND_LATIN.sub(" ", text)
+            latin = _latin_of(text)
             lowered = _lowered(latin)
             words = {word for word in _WORD.findall(lowered) if len(word) <= _LONGEST_WORD}
             met = set(chain.from_iterable(map(self._of_word, words)))
@@ -371,7 +364,7 @@ class _Model:
     def gloss(self, text: str) -> str:
         """The text in English words, if it is Spanish or German."""
         lowered = normalised("NFKC", text).lower()
-        words = {word for word in _WORD.findall(_BEYOND_LATIN.sub(" ", lowered)) if len(word) <= _LONGEST_WORD}
+        words = {word for word in _WORD.findall(_latin_of(lowered)) if len(word) <= _LONGEST_WORD}
         known = self._foreign(words, set(chain.from_iterable(map(self._of_word, words))))
         others = (word for word in words - known.keys() if word.isalpha() and len(self._of_word(word)) > 1)
         if not known or len(known) < _MOSTLY * (len(known) + sum(1 for _ in others)):
@@ -449,9 +442,25 @@ class _Model:
         return total + _hashed(_words_beyond_latin(lowered))
 
 
+@cache
+def _beyond_latin() -> re.Pattern[str]:
+    """Runs of other scripts, with their punctuation. The model knows some of these characters, all nearly alike: by
+    them, unrelated Japanese sentences would have a cosine of 0.95. Compiled when the first text needs it: so many
+    characters take 5 ms.
+    """
+    return re.compile(
+        "[\u0370-\u1dff\u1f00-\u1fff\u2c80-\u2ddf\u2e80-\uffef\U00010000-\U0001efff\U00020000-\U0003ffff]+"
+    )
+
+
+def _latin_of(text: str) -> str:
+    """A text with a space for each run of another script."""
+    return text if text.isascii() else _beyond_latin().sub(" ", text)
+
+
 def _words_beyond_latin(text: str) -> list[str]:
     """The words of a text beyond Latin script: words, and pairs of characters where a script has no spaces."""
-    found = _BEYOND_LATIN.findall(text)
+    found = [] if text.isascii() else _beyond_latin().findall(text)
     return list(dict.fromkeys(tokens(" ".join(found)))) if found else []
 
 

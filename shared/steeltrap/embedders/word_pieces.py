@@ -19,10 +19,11 @@ _KEPT: Final = 20_000
 _LINE_SPACES: Final = "\t\n\r"
 _DROPPED: Final = ("Cc", "Cf", "Co", "Cs")
 """The categories of characters that leave no trace."""
-_IDEOGRAPHS: Final = re.compile(
-    "[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0002a6df\U0002a700-\U0002b81f\U0002b920-\U0002ceaf"
-    "\U0002f800-\U0002fa1f]"
+_IDEOGRAPHS: Final = (
+    *(("\u3400", "\u4dbf"), ("\u4e00", "\u9fff"), ("\uf900", "\ufaff"), ("\U00020000", "\U0002a6df")),
+    *(("\U0002a700", "\U0002b81f"), ("\U0002b920", "\U0002ceaf"), ("\U0002f800", "\U0002fa1f")),
 )
+"""The first and the last of each block."""
 _ASCII_PUNCTUATION: Final = frozenset("!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~")
 _LATER_PUNCTUATION: Final = re.compile("[\u2e43-\u2e7f]")
 """Newer than the tables by which the model was trained: letters of unknown words there."""
@@ -98,7 +99,7 @@ def _spelled(char: str) -> str:
         return " "
     bare = (each for each in unicodedata.normalize("NFD", char) if unicodedata.category(each) != "Mn")
     lowered = "".join(f" {each} " if _is_punctuation(each) else each.lower() for each in bare)
-    return f" {lowered} " if _IDEOGRAPHS.match(char) else lowered
+    return f" {lowered} " if any(first <= char <= last for first, last in _IDEOGRAPHS) else lowered
 
 
 def _is_punctuation(char: str) -> bool:

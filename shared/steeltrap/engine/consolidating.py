@@ -57,12 +57,14 @@ def consolidate(
             return sources
         if dry_run:
             return _merged(call, sources, tags, metadata, ()).entry.memory
+        if purges := not (preserve_originals or call.rules.retention):
+            call.space.check_purge()
         olds = [] if preserve_originals else _superseded(call, sources)
         change = _merged(call, sources, tags, metadata, tuple(old.id for old in olds))
         changes = [change] if preserve_originals else merged(change, sources, olds, call.author())
         # What takes the originals' place is a way out of a full quota, though their bytes are freed later.
         call.commit(changes, within_quota=preserve_originals)
-        if not preserve_originals and not call.rules.retention:
+        if purges:
             call.space.purge([source.id for source in sources])
         return change.entry.memory
 

@@ -160,6 +160,7 @@ def erase(call: Call, ids: Sequence[str], *, with_merged: bool = False) -> Erase
     again without it, or goes if it has no other. `with_merged` takes along what was merged from them. Raises
     Unavailable.
     """
+    call.space.check_purge()
     erased = Erased(ids=list(ids))
     doomed = set(ids)
     for _ in range(_ROUNDS):

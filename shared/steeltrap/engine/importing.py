@@ -595,6 +595,7 @@ def undo_import(call: Call, id: str) -> ImportUndone:
             f"killed elsewhere, it counts as ended from {end:%H:%M:%S %Z} on.",
             id=run.id,
         )
+    call.space.check_purge()
     ids = call.space.find(OfImport(run.id))
     removed = restored = 0
     changed_since: list[Memory] = []

@@ -87,15 +87,16 @@ def _in_view(call: Call, near: list[Neighbour]) -> list[Neighbour]:
     return [each for each in near if each.id in memories and in_scopes(filter, memories[each.id].scope)]
 
 
-def compose(call: Call, draft: Draft, position: int = 0) -> Memory:
+def compose(call: Call, draft: Draft, position: int = 0, *, id: str | None = None) -> Memory:
     """The memory that a draft becomes, without secrets and checked, without what the look-around will add.
 
-    `position` tells the memories of one batch apart under one idempotency key.
+    `position` tells the memories of one batch apart under one idempotency key. `id` is given where it follows from
+    something else.
     """
     draft = redacted(call, draft)
     if not draft.conversation_id and call.caller.conversation_id:
         draft = replace(draft, conversation_id=call.caller.conversation_id)
-    id = new_id(call, draft.source, position)
+    id = id or new_id(call, draft.source, position)
     return created(draft, id, call.author(), short_term_ttl=call.rules.short_term_ttl)
 
 

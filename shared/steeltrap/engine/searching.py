@@ -28,7 +28,7 @@ from ..model.frozen import frozen
 from ..ports import KnowsWords
 from ..ranking import choosing
 from ..ranking.asking import without_frame
-from ..ranking.budget import fit
+from ..ranking.budget import fit, long_in_part
 from ..ranking.choosing import asks_for_past, said_once, without_repeats
 from ..ranking.fading import UNREAD, importance
 from ..ranking.small_talk import embedded_with_question
@@ -37,6 +37,7 @@ from ..text.dates import around, in_zone, minute_text
 from ..text.matching import sees
 from ..text.vectors import has_direction
 from ..text.words import query_tokens, runs, searchable_text, tokens
+from . import offline
 from .call import Call
 
 if TYPE_CHECKING:
@@ -93,7 +94,8 @@ def search(call: Call, request: Search, rerank: Ranker | None = None) -> Found:
             return _search_corrected(call, request, rerank, corrected)
     with call.measure.stage("rank"):
         ranking = _rank(call, request, plan, matches)
-    return _answer(call, request, plan, ranking, rerank)
+    found = _answer(call, request, plan, ranking, rerank)
+    return replace(found, outcome=offline.outcome(call, found.outcome) or found.outcome)
 
 
 @frozen
@@ -214,7 +216,11 @@ def _answer(call: Call, request: Search, plan: _Plan, ranking: _Ranking, rerank:
         all_hits += [replace(hit, less_sure=True) for hit in _hydrate(call, request.filter, less_sure)]
     if request.precision == "likely":
         all_hits = without_repeats(all_hits)
-    hits = all_hits if request.max_tokens is None else fit(all_hits, request.query, request.max_tokens, request.sized)
+    hits = all_hits
+    if request.max_tokens is None or request.sized is None:
+        hits = long_in_part(all_hits, request.query)
+    if request.max_tokens is not None:
+        hits = fit(hits, request.query, request.max_tokens, request.sized)
     if request.count_access:
         call.space.note_access([hit.memory.id for hit in hits if not hit.less_sure], call.now())
     call.measure.hits = len(hits)
@@ -577,6 +583,10 @@ def outcome_of(request: Search, matches: Matches, hits: Sequence[Hit], count: in
         incomplete = f"The answer may be incomplete: {matches.degraded}"
         return Outcome(kind=OutcomeKind.DEGRADED, message=incomplete, more=more)
     parts = sum(hit.left_out > 0 for hit in hits)
+    if parts and request.max_tokens is None:
+        return Outcome(
+            kind=OutcomeKind.FOUND, message=f"{len(hits)} found. The best part of {parts} long ones is shown."
+        )
     if more or parts:
         sentence = f"{len(hits)} of {count} are shown" + (f", {parts} of them in part" if parts else "")
         cut = f"{sentence}: the answer is cut at about {request.max_tokens:,} tokens."

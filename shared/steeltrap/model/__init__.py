@@ -11,6 +11,7 @@ from .filter import FILTERABLE, FLAGS, TEXTS, TIMES, Filter, FilterKind
 from .memory import (
     DEFAULT_SCOPE,
     MAX_CONTENT_BYTES,
+    MAX_FILE_BYTES,
     MAX_LINKS,
     MAX_MESSAGES_BYTES,
     MAX_METADATA_BYTES,
@@ -63,6 +64,7 @@ __all__ = [
     "FILTERABLE",
     "FLAGS",
     "MAX_CONTENT_BYTES",
+    "MAX_FILE_BYTES",
     "MAX_LINKS",
     "MAX_MESSAGES_BYTES",
     "MAX_METADATA_BYTES",

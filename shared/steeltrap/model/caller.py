@@ -12,12 +12,14 @@ from .frozen import frozen
 class Permissions:
     """The tools that a caller may use: all, only read tools, or only some toolsets.
 
-    What an `untrusted` caller writes is marked so.
+    What an `untrusted` caller writes is marked so. `missing_scope` is the OAuth scope that would let a read-only caller
+    write, "" if there is none.
     """
 
     read_only: bool = False
     toolsets: tuple[str, ...] = ()
     untrusted: bool = False
+    missing_scope: str = ""
 
 
 EVERYTHING: Final = Permissions()

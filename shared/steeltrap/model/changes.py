@@ -4,14 +4,25 @@ from dataclasses import field, replace
 from datetime import datetime, timedelta
 
 from .frozen import frozen
-from .memory import DEFAULT_SCOPE, ContentType, Importance, JsonObject, Link, Message, Source, Tier, When
+from .memory import (
+    DEFAULT_SCOPE,
+    MAX_CONTENT_BYTES,
+    ContentType,
+    Importance,
+    JsonObject,
+    Link,
+    Message,
+    Source,
+    Tier,
+    When,
+)
 
 
 @frozen
 class Draft:
     """A memory as a caller gives it; what is None is filled in. `ttl` counts from now; an `expires_at` goes first.
 
-    `untrusted` says that its text comes from one that is marked so, whoever saves it.
+    `untrusted` says that its text comes from one that is marked so, whoever saves it. `max_bytes` bounds the content.
     """
 
     content: str
@@ -36,6 +47,7 @@ class Draft:
     untrusted: bool = False
     supersedes: tuple[str, ...] = ()
     associate: bool = True
+    max_bytes: int = MAX_CONTENT_BYTES
 
 
 @frozen
@@ -43,6 +55,7 @@ class Edit:
     """The changes of a memory; None leaves a field as it is. `metadata` is merged, a key set to None is removed.
 
     `clear` names fields that have no value any more. `imported` says that a file is where the change is from.
+    `max_bytes` bounds the content.
     """
 
     content: str | None = None
@@ -64,6 +77,7 @@ class Edit:
     add_link: Link | None = None
     clear: tuple[str, ...] = ()
     imported: bool = False
+    max_bytes: int = MAX_CONTENT_BYTES
 
     def is_empty(self) -> bool:
         """Whether it changes nothing, whatever it is applied to."""

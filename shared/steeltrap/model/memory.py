@@ -26,6 +26,8 @@ DEFAULT_SCOPE: Final = "user/default"
 PROJECTS: Final = "git"
 """The scope above those of the repositories that agents work in."""
 MAX_CONTENT_BYTES: Final = 32 * 1024
+MAX_FILE_BYTES: Final = 128 * 1024
+"""The content of a memory that is a file."""
 MAX_MESSAGES_BYTES: Final = 128 * 1024
 MAX_METADATA_BYTES: Final = 16 * 1024
 MAX_LINKS: Final = 10

@@ -87,8 +87,8 @@ class Hit:
     `confidence`, 0 to 1, is how likely it answers the query; None where the engine's rules didn't rank. A `less_sure`
     one only may be about it.
 
-    Where a token budget has no room for the whole memory, `preview` is what to show of its content, and `left_out` the
-    tokens that are not shown.
+    Where a token budget has no room for the whole memory, `preview` is what to show of its content. `left_out` are the
+    tokens that are not shown, of a very long memory too, whose `content` is then the part to show.
     """
 
     memory: Memory
@@ -189,8 +189,8 @@ class Surroundings:
 
 
 class OutcomeKind(StrEnum):
-    """The kinds of outcome, told apart so that broken never looks like empty: in a search, or in a write that was
-    degraded or replaced secrets."""
+    """The kinds of outcome, told apart so that broken never looks like empty: in a search, in a write that was degraded
+    or replaced secrets, or in a read of a copy while the store can't be reached."""
 
     FOUND = "found"
     NOTHING_STORED = "nothing_stored"
@@ -200,6 +200,7 @@ class OutcomeKind(StrEnum):
     BELOW_FLOOR = "below_floor"
     FILTERED_OUT = "filtered_out"
     DEGRADED = "degraded"
+    OFFLINE = "offline"
     REDACTED = "redacted"
 
 

@@ -56,6 +56,10 @@ class Log(Protocol):
         """Remove a base, if it is there."""
         ...
 
+    def may_delete(self) -> bool:
+        """Whether these credentials may delete. Who may not makes no bases, because nobody would clear them away."""
+        ...
+
     def list_user(self) -> None:
         """Make the user one of `Logs.users`."""
         ...

@@ -123,6 +123,11 @@ class Space(Protocol):
         """The same memories with another deadline."""
         ...
 
+    def cached_at(self) -> datetime | None:
+        """When what was read of the space was current, where the store can't be reached and a copy answers; None where
+        it was current as it was read. Never asks the store."""
+        ...
+
     def commit(self, changes: Sequence[Change]) -> None:
         """Write all of the changes durably, or none of them. Raises Conflict (VersionConflict,
         AlreadyExists, Duplicate, or for memories of another embedder), MemoryNotFound, Unavailable.
@@ -243,6 +248,10 @@ class Space(Protocol):
 
         Raises Unavailable.
         """
+        ...
+
+    def check_purge(self) -> None:
+        """Raise Unavailable if this process may not purge. For work that changes something before it purges."""
         ...
 
     def purge(self, ids: Sequence[str]) -> list[str]:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from math import log
 from typing import Final, NamedTuple
 
-from ..model import Hit, Sized, Sizing
+from ..model import MAX_CONTENT_BYTES, Hit, Sized, Sizing
 from ..text.words import query_tokens, tokens
 
 # `sentences` compiles expressions that a search needs only if a text has to be cut: a part of a function's cold start.
@@ -17,6 +17,8 @@ OPENING: Final = 0.2
 """Texts tend to open with their point: another part is shown only if it has as much more of the query's words."""
 _LONGEST_PART: Final = 240
 """Characters. Code, tables and logs have no sentences, so longer ones are looked at piece by piece."""
+_CHUNK_TOKENS: Final = 160
+"""About the 640 characters of a chunk."""
 _MARK: Final = "…"
 _MARKED: Final = 2
 """Tokens that a mark and its space take at one end, at most."""
@@ -43,6 +45,27 @@ def fit(found: Sequence[Hit], query: str, budget: int, sized: Sizing | None) -> 
         replace(hit, preview=shown.text, left_out=shown.left_out) if shown.left_out else hit
         for hit, shown in zip(found, pack(map(sized, found), query, budget), strict=False)
     ]
+
+
+def in_part(text: str, query: str = "") -> Shown:
+    """A text whole, or of one that is longer than most memories can be, such as a file, the best chunk for a query; the
+    beginning without one."""
+    if len(text) * 4 <= MAX_CONTENT_BYTES or len(text.encode()) <= MAX_CONTENT_BYTES:
+        return Shown(text, 0)
+    part = preview(text, query, _CHUNK_TOKENS)
+    return Shown(part, estimate_tokens(text) - estimate_tokens(part))
+
+
+def long_in_part(found: Sequence[Hit], query: str) -> list[Hit]:
+    """The same results, the texts of very long ones in part."""
+    return [_in_part(hit, query) for hit in found]
+
+
+def _in_part(hit: Hit, query: str) -> Hit:
+    text, left_out = in_part(hit.memory.content, query)
+    if not left_out:
+        return hit
+    return replace(hit, memory=replace(hit.memory, content=text), left_out=left_out)
 
 
 def count_whole(texts: Sequence[str], budget: int) -> int:

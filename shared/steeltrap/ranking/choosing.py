@@ -27,7 +27,7 @@ SURE_OF_SEVERAL: Final = 0.6
 """The same where a query asks for several things: the best of them is not all of them."""
 PERHAPS: Final = 0.06
 """Below this score in both legs together, the best memory is not even shown as less sure."""
-NEXT_BEST: Final = 0.1
+NEXT_BEST: Final = 0.02
 """The share of the best score that a less sure memory has to reach."""
 
 _MOST_BROAD: Final = 80

@@ -20,12 +20,13 @@ import obstore
 from obstore.exceptions import (
     AlreadyExistsError,
     BaseError,
+    PermissionDeniedError,
     PreconditionError,
     UnauthenticatedError,
 )
 from obstore.store import from_url
 
-from ..errors import TooLarge, Unavailable
+from ..errors import StoreUnreachable, TooLarge, Unavailable
 from .cloud_options import options_for
 from .data_folder import require_process
 
@@ -99,6 +100,18 @@ class Objects:
             except FileNotFoundError as error:
                 if _code(error) not in NOT_THERE:
                     raise
+
+    def may_delete(self, path: str) -> bool:
+        """Whether these credentials may remove objects, tried with one that isn't there."""
+        with self._translated("delete"):
+            try:
+                obstore.delete(self._store(0), path)
+            except PermissionDeniedError:
+                return False
+            except FileNotFoundError as error:
+                if _code(error) not in NOT_THERE:
+                    raise
+        return True
 
     def names(self, folder: str) -> Iterator[list[str]]:
         """The names under `folder/`, without it, in pages."""
@@ -257,7 +270,7 @@ _STATUS: Final = re.compile(r"status(?: code:)? (\d{3})")
 _CODE: Final = re.compile(r"<Code>([\w.]+)</Code>|\(code: ([\w.]+)\)")
 _HOST: Final = re.compile(r"performing \w+ https?://([^/:\s]+)")
 _SIGN_IN: Final = re.compile(r"sts[.-].*|.*\.microsoftonline\.(com|us|cn)|oauth2\.googleapis\.com|iamcredentials\..*")
-_METADATA: Final = ("169.254.169.254", "169.254.170.2", "169.254.170.23", "metadata.google.internal")
+_METADATA: Final = ("169.254.169.254", "169.254.170.2", "169.254.170.23", "metadata", "metadata.google.internal")
 
 
 def translate(error: Exception, scheme: str, right: Right) -> Unavailable:
@@ -268,7 +281,7 @@ def translate(error: Exception, scheme: str, right: Right) -> Unavailable:
     text, code, status = _text(error), _code(error), _status(error)
     found = _HOST.search(text)
     host = found[1] if found is not None else ""
-    if "token request" in text or host in _METADATA:
+    if host in _METADATA or ("token request" in text and (status or not host)):
         why: str | None = "no credentials were found; sign in as your cloud's own tools want it"
     elif _SIGN_IN.fullmatch(host) and status in range(400, 500):
         why = _CREDENTIALS
@@ -296,7 +309,8 @@ def translate(error: Exception, scheme: str, right: Right) -> Unavailable:
         )
     if status == 429 or code in BUSY:
         return Unavailable("The bucket of the memories is busy; try again in a second.", part="store")
-    return Unavailable("The bucket of the memories does not answer; try again.", part="store")
+    kind = StoreUnreachable if host and not (status or code) else Unavailable
+    return kind("The bucket of the memories does not answer; try again.", part="store")
 
 
 _PASSING: Final = (404, 408, 409, 412, 425, 429)

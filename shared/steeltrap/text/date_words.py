@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
+from functools import cache
 from types import MappingProxyType
 from typing import Any, Final, Literal
 
@@ -371,19 +372,24 @@ def _any(words: Sequence[str]) -> str:
     return "|".join(sorted(map(re.escape, words), key=len, reverse=True))
 
 
-# Each form has a greatest length, so that looking for them takes no longer than the text is long.
-_CJK: Final = re.compile(
-    rf"(?P<year>\d{{4}})[年년][ ]?(?:(?P<ymonth>{_NUMBER_CJK})[月월][ ]?(?:(?P<yday>{_NUMBER_CJK})[日号號일])?)?"
-    rf"|(?P<last>過去|最近|この|지난|최근)[ ]?(?P<rnumber>{_NUMBER_CJK})[ ]?"
-    r"(?P<runit>日|天|週|周|个星期|個星期|か月|ヶ月|カ月|个月|個月|年|일|주|개월|달|년)"
-    rf"|(?P<number>{_NUMBER_CJK}|[数几幾数]|{_any(list(KOREAN_DAYS))}|몇)[ ]?"
-    r"(?P<unit>日|天|週間|周間|週|周|个星期|個星期|星期|か月|ヶ月|ケ月|カ月|箇月|个月|個月|年|일|주일|주|개월|달|년)?"
-    r"[ ]?(?:前|之前|以前|전)"
-    rf"|(?P<month>{_NUMBER_CJK})[月월][ ]?(?:(?P<day>{_NUMBER_CJK})[日号號일])?"
-    rf"|(?P<offset>{_any(list(CJK_DAYS))})"
-    rf"|(?P<span>{_any(list(CJK_UNITS))})(?:(?<=[周週期拜])(?P<ofweek>[一二三四五六天]|日(?!本))(?![起个個些次样樣曜月]))?"
-    rf"|(?P<before>지난|저번|上个?|上個)?[ ]?(?P<weekday>{_any(list(CJK_WEEKDAYS))})"
-)
+@cache
+def _cjk() -> re.Pattern[str]:
+    """Compiled when the first such text needs it, which takes 6 ms."""
+    # Each form has a greatest length, so that looking for them takes no longer than the text is long.
+    return re.compile(
+        rf"(?P<year>\d{{4}})[年년][ ]?(?:(?P<ymonth>{_NUMBER_CJK})[月월][ ]?(?:(?P<yday>{_NUMBER_CJK})[日号號일])?)?"
+        rf"|(?P<last>過去|最近|この|지난|최근)[ ]?(?P<rnumber>{_NUMBER_CJK})[ ]?"
+        r"(?P<runit>日|天|週|周|个星期|個星期|か月|ヶ月|カ月|个月|個月|年|일|주|개월|달|년)"
+        rf"|(?P<number>{_NUMBER_CJK}|[数几幾数]|{_any(list(KOREAN_DAYS))}|몇)[ ]?"
+        r"(?P<unit>日|天|週間|周間|週|周|个星期|個星期|星期|か月|ヶ月|ケ月|カ月|箇月|个月|個月|年|일|주일|주|개월|달|년)?"
+        r"[ ]?(?:前|之前|以前|전)"
+        rf"|(?P<month>{_NUMBER_CJK})[月월][ ]?(?:(?P<day>{_NUMBER_CJK})[日号號일])?"
+        rf"|(?P<offset>{_any(list(CJK_DAYS))})"
+        rf"|(?P<span>{_any(list(CJK_UNITS))})(?:(?<=[周週期拜])(?P<ofweek>[一二三四五六天]|日(?!本))(?![起个個些次样樣曜月]))?"
+        rf"|(?P<before>지난|저번|上个?|上個)?[ ]?(?P<weekday>{_any(list(CJK_WEEKDAYS))})"
+    )
+
+
 _CJK_KINDS: Final[dict[str, Unit]] = {
     **dict.fromkeys(("日", "天", "일"), "day"),
     **dict.fromkeys(("週", "周", "星", "주"), "week"),
@@ -398,7 +404,7 @@ def _kind(unit: str) -> Unit:
 
 def signs(text: str, today: date) -> Iterator[Mention]:
     """The dates of Chinese, Japanese and Korean text, which has few spaces or endings at its words."""
-    for found in _CJK.finditer(text):
+    for found in _cjk().finditer(text):
         try:
             values = _cjk_values(found, today)
         except (OverflowError, ValueError):  # a day that no calendar has

@@ -14,6 +14,7 @@ from uuid import UUID, uuid5
 from ..errors import InvalidInput, TooLarge
 from ..model import (
     MAX_CONTENT_BYTES,
+    MAX_FILE_BYTES,
     MAX_MESSAGES_BYTES,
     MAX_METADATA_BYTES,
     MAX_SUPERSEDED,
@@ -31,6 +32,9 @@ SHORTEST: Final = 8
 _UNIVERSAL: Final = re.compile(
     r"[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}(?::(?:user|assistant)(?::[0-9]{1,9})?)?"
 )
+PATH: Final = "path"
+"""The key of a file's path in its metadata."""
+_FILES: Final = UUID("0b0de0ab-5d0c-5f8e-9d53-2a1f6b1f0a3d")
 _HYPHENS: Final = (8, 12, 16, 20)
 _DIGITS: Final = frozenset("0123456789abcdef")
 
@@ -38,6 +42,17 @@ _DIGITS: Final = frozenset("0123456789abcdef")
 def piece_id(id: str, number: int) -> str:
     """The id of a piece of a text that is stored in several memories: the first one's for 0, else one made of it."""
     return str(uuid5(UUID(id), f"piece {number}")) if number else id
+
+
+def file_id(path: str) -> str:
+    """The id of the memory that is the file of a path."""
+    return str(uuid5(_FILES, path))
+
+
+def is_file(memory: Memory) -> bool:
+    """Whether a memory is a file, which may be longer than others."""
+    path = memory.metadata.get(PATH)
+    return isinstance(path, str) and memory.id == file_id(path)
 
 
 def is_universal(id: str) -> bool:
@@ -126,16 +141,14 @@ _UNSEEN: Final = re.compile(
 """Letters and marks that leave no ink: two scopes would look the same."""
 
 
-def check_content(content: str) -> None:
-    """1 byte to 32 KiB of UTF-8, not blank."""
+def check_content(content: str, most: int = MAX_CONTENT_BYTES) -> None:
+    """1 byte to 32 KiB of UTF-8, or as many bytes as given; not blank."""
     if not content.strip():
         raise InvalidInput("`content` must not be empty: give the text to remember.")
     check_text("content", content)
     size = len(content.encode())
-    if size > MAX_CONTENT_BYTES:
-        raise TooLarge(
-            f"`content` is {size:,} bytes; at most {MAX_CONTENT_BYTES:,} fit. Split it into several memories."
-        )
+    if size > most:
+        raise TooLarge(f"`content` is {size:,} bytes; at most {most:,} fit. Split it into several memories.")
 
 
 def check_text(name: str, text: str) -> None:
@@ -335,9 +348,9 @@ def check_memory(memory: Memory) -> Memory:
     id = check_id(memory.id)
     if not id:
         raise InvalidInput("`id` must be a UUID.")
-    check_content(memory.content)
-    check_messages(memory.messages)
     check_metadata(memory.metadata)
+    check_content(memory.content, MAX_FILE_BYTES if is_file(memory) else MAX_CONTENT_BYTES)
+    check_messages(memory.messages)
     for name, most in _LENGTHS.items():
         check_length(name, getattr(memory, name), most)
     check_range("version", memory.version, 1, MAX_VERSION)

@@ -18,7 +18,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Final
 
-from .words import runs, tokens
+from .words import runs, word_tokens
 
 _KEY_BYTES: Final = 5
 _SHORTEST: Final = 4
@@ -38,7 +38,7 @@ _MOSTLY: Final = 2 / 3
 """The share of the other words of a query that its dictionary has at least."""
 _SHORTEST_TELLING: Final = 3
 """Letters of the shortest word that tells whether a dictionary is that of a query."""
-_ALPHABETS: Final = (
+ALPHABETS: Final = (
     "abcdefghijklmnopqrstuvwxyz",
     "абвгґдеєжзиійклмнопрстуфхцчшщъыьэюя",
     "ابتثجحخدذرزسشصضطظعغفقكلمنهويةءأإؤئى",
@@ -78,16 +78,17 @@ def _words(text: str) -> list[str]:
 
 def _alphabet(word: str) -> str:
     """The alphabet that a folded word is written in; "" for one that isn't corrected."""
-    return next((letters for letters in _ALPHABETS if set(word).issubset(letters)), "")
+    return next((letters for letters in ALPHABETS if set(word).issubset(letters)), "")
 
 
 def corrections(word: str) -> dict[str, str]:
     """The words that one may have been meant to be, by the token of each: one letter left out, added, replaced, or two
     that follow each other swapped. Of those with one token it is one with the same first letter, if any: few misspell
     that."""
+    others = sorted(dict.fromkeys(_one_edit(word)), key=lambda other: other[0] != word[0])
     by_token: dict[str, str] = {}
-    for other in sorted(dict.fromkeys(_one_edit(word)), key=lambda other: other[0] != word[0]):
-        by_token.setdefault(_token(other), other)
+    for token, other in zip(word_tokens(others), others, strict=True):
+        by_token.setdefault(token, other)
     by_token.pop(_token(word), None)
     return by_token
 
@@ -121,7 +122,7 @@ def _key_at(keys: bytes, place: int) -> bytes:
 
 
 def _token(word: str) -> str:
-    return tokens(word)[0]
+    return word_tokens([word])[0]
 
 
 def _one_edit(word: str) -> Iterator[str]:

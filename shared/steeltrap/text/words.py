@@ -14,8 +14,9 @@ marks follow each other, and a joiner is put in after them. No ordinary text has
 import re
 import threading
 import unicodedata
+from collections.abc import Sequence
 from enum import IntFlag
-from functools import lru_cache
+from functools import cache, lru_cache
 from hashlib import blake2b
 from typing import Final, Literal
 from unicodedata import combining, normalize
@@ -73,9 +74,23 @@ _CJK: Final = (
 )
 _INDIC: Final = "\u0900-\u0963\u0966-\u0dff"
 """With the vowel signs, which are no letters, without the marks that end a sentence."""
-_RUN: Final = re.compile(f"[{_CJK}]+|[^\\W_{_CJK}]++(?:[{_INDIC}]++[^\\W_{_CJK}]*+)*+")
+_ASCII_RUN: Final = re.compile("[A-Za-z0-9]+")
 _KANA: Final = re.compile("[\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff]")
 _CONTRACTION: Final = re.compile(r"(?<=\w)['\u2019](?:s|t|d|m|ll|re|ve)\b")
+
+
+@cache
+def _any_run() -> re.Pattern[str]:
+    """Words of any script. Compiled when the first text needs it: with this many characters that takes 10 ms, and most
+    processes that start for one command meet none."""
+    return re.compile(f"[{_CJK}]+|[^\\W_{_CJK}]++(?:[{_INDIC}]++[^\\W_{_CJK}]*+)*+")
+
+
+def _runs(folded: str) -> list[str]:
+    """The words of a folded text, and its Chinese, Japanese and Korean runs."""
+    found: list[str] = (_ASCII_RUN if folded.isascii() else _any_run()).findall(folded)
+    return found
+
 
 _NAMED_LETTER: Final = re.compile(r"LATIN SMALL LETTER ([A-Z])(?: WITH .*)?")
 
@@ -161,7 +176,7 @@ def tokens(text: str) -> list[str]:
         folded = _VOCALISED.sub("", folded)
     if "'" in folded or "\u2019" in folded:
         folded = _CONTRACTION.sub("", folded)
-    for run in _RUN.findall(folded):
+    for run in _runs(folded):
         if is_cjk(run[0]):
             pairs.extend(run)
             pairs.extend(run[i : i + 2] for i in range(len(run) - 1))
@@ -173,10 +188,16 @@ def tokens(text: str) -> list[str]:
     return _stem([FORMS.get(word, word) for word in kept]) + pairs
 
 
+def word_tokens(words: Sequence[str]) -> list[str]:
+    """The token of each folded word, as `tokens` has it for a text of this word alone. Not for CJK."""
+    # Nobody has most of them: a stemmer that remembers words would forget those of texts.
+    return _stem([FORMS.get(word, word) for word in words], _forgetful)
+
+
 def runs(text: str) -> list[str]:
     """The folded words of a text in order, stop words and all and not stemmed, each character of a Chinese, Japanese or
     Korean run by itself."""
-    found = _RUN.findall(fold_letters(fold_case(text)))
+    found = _runs(fold_letters(fold_case(text)))
     return [part for run in found for part in (run if is_cjk(run[0]) else (run,))]
 
 
@@ -221,10 +242,10 @@ def is_cjk(text: str) -> bool:
     return text >= "\u3005" and re.match(f"[{_CJK}]", text) is not None
 
 
-def _stem(words: list[str]) -> list[str]:
+def _stem(words: list[str], english: Stemmer.Stemmer = _stemmer) -> list[str]:
     if "".join(words).isascii() and max(map(len, words), default=0) <= _LONGEST_KEPT:
         with _stemming:
-            return list(_stemmer.stemWords(words))
+            return list(english.stemWords(words))
     return [_stem_of(word) for word in words]
 
 
@@ -282,7 +303,7 @@ def is_analysed_otherwise(memory: Memory, since: int) -> bool:
     text = searchable_text(memory)
     if since < 2 and (memory.occurred_at is not None or _SINCE_2.search(text)):
         return True
-    return since < 3 and (is_hebrew(text) or not FORMS.keys().isdisjoint(_RUN.findall(fold_letters(fold_case(text)))))
+    return since < 3 and (is_hebrew(text) or not FORMS.keys().isdisjoint(_runs(fold_letters(fold_case(text)))))
 
 
 def is_hebrew(text: str) -> bool:

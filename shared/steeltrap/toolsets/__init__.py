@@ -9,7 +9,7 @@ from typing import Final
 
 from ..tools import Catalogue, Toolset
 
-_OUR_OWN: Final = ("agent", "core")
+_OUR_OWN: Final = ("agent", "core", "files")
 _NAMES: Final = (*_OUR_OWN, "notes", "categories", "records", "associative", "episodic")
 
 

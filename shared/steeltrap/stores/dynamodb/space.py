@@ -46,6 +46,9 @@ class DynamoSpace:
     def until(self, deadline: Deadline) -> "DynamoSpace":
         return DynamoSpace(replace(self._partition, deadline=deadline), self._searcher, self._buffer)
 
+    def cached_at(self) -> datetime | None:
+        return None
+
     @property
     def _reading(self) -> Partition:
         """For one read, which gives up on a table that hangs before the call's time is over."""
@@ -155,6 +158,9 @@ class DynamoSpace:
     def keep_review(self, id: str, *, previous: str | None, card: str) -> bool:
         usage.flush_one(self._partition, self._buffer(), id)  # `previous` may still be in the buffer
         return usage.write_review(self._partition, id, previous, card)
+
+    def check_purge(self) -> None:
+        """Whoever has the store may purge."""
 
     def purge(self, ids: Sequence[str]) -> list[str]:
         from . import purging

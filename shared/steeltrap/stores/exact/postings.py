@@ -126,10 +126,13 @@ class Postings:
         digests = np.frombuffer(b"".join(map(word_digest, wanted)), "<u8")
         starts, stops = self._terms.searchsorted(digests).tolist(), self._terms.searchsorted(digests, "right").tolist()
         tail, slots, counts = (part[: self._tail_size] for part in self._tail)
+        # The hundreds of spellings that a word may have are not looked for one by one.
+        recent = set(tail[np.isin(tail, digests)].tolist())
         found: dict[str, Posting] = {}
-        for token, digest, start, stop in zip(wanted, digests, starts, stops, strict=True):
+        for token, digest, start, stop in zip(wanted, digests.tolist(), starts, stops, strict=True):
             posting = self._slots[start:stop], self._counts[start:stop]
-            if len(at := (tail == digest).nonzero()[0]):
+            if digest in recent:
+                at = (tail == digest).nonzero()[0]
                 posting = np.concatenate((posting[0], slots[at])), np.concatenate((posting[1], counts[at]))
             found[token] = posting
         return found

@@ -37,7 +37,8 @@ _WAVES: Final = (1, 1, 8)
 class BucketLogs:
     """The logs under a URL: `s3://bucket/prefix`, `gs://bucket/prefix` or `az://container/prefix`.
 
-    Rights: to read, write and list objects under the prefix; to delete them for who puts bases.
+    Rights: to read, write and list objects under the prefix; to delete them for who puts bases and forgets. They may be
+    limited to one user's objects and to reading the id.
     """
 
     def __init__(self, url: str) -> None:
@@ -69,8 +70,13 @@ class BucketLogs:
                     yield user_from_json(content)
 
     def check(self) -> None:
-        # Whoever may not write is refused before it is looked whether the object is there; so nothing is left behind.
-        self.objects.create(LOG_ID, token_bytes(16))
+        try:
+            # Whoever may not write is refused before it is looked whether the object is there: nothing is left behind.
+            self.objects.create(LOG_ID, token_bytes(16))
+        except Unavailable as error:
+            # Credentials for one user are refused here, and may read the id.
+            if error.can_retry or self.objects.get(LOG_ID) is None:
+                raise
 
     def places(self, user: UserRef) -> list[Place]:
         """The places that `probing.probe` tries, as a user's log is in them."""
@@ -88,6 +94,7 @@ class BucketLog:
         self._user = user
         self._entries = entries_of(user)
         self._bases = bases_of(user)
+        self._may_delete = False
 
     def create(self, n: int, entry: bytes) -> bool:
         return self._objects.create(self._entry(n), entry)
@@ -112,6 +119,11 @@ class BucketLog:
 
     def delete_base(self, name: BaseName) -> None:
         self._objects.delete(self._base(name))
+
+    def may_delete(self) -> bool:
+        if not self._may_delete:
+            self._may_delete = self._objects.may_delete(f"{self._bases}/none")
+        return self._may_delete
 
     def list_user(self) -> None:
         self._objects.put(listing_of(self._user), user_to_json(self._user))

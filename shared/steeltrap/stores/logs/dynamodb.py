@@ -21,8 +21,8 @@ from urllib.parse import parse_qs, urlsplit
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from ...aws_client import DYNAMODB_PASSING, DYNAMODB_THROTTLED, code_of, passes, to_mend
-from ...errors import Unavailable
+from ...aws_client import DYNAMODB_PASSING, DYNAMODB_THROTTLED, code_of, kind_of, passes, to_mend
+from ...errors import StoreUnreachable, Unavailable
 from ...model import UserRef
 from ..objects import AT_ONCE, Objects
 from .bucket import BucketLog, BucketLogs
@@ -346,6 +346,7 @@ def _parts(all: Sequence[_Item], size: int) -> Iterable[Sequence[_Item]]:
 
 BUSY: Final = DYNAMODB_THROTTLED | {"LimitExceededException"}
 PASSING: Final = DYNAMODB_PASSING
+_UNREACHABLE: Final = ("slow", "lost", "unreachable")
 LASTING: Final[Mapping[str, str]] = {
     "ResourceNotFoundException": "there is no such table in this region; create it, or correct the store's URL",
     "ValidationException": "its partition key must be `u` (a string) and its sort key `n` (a number); create one so",
@@ -373,7 +374,8 @@ def translate(error: Exception, operation: str) -> Unavailable:
         return _busy()
     # Half an answer has no code but its status, and so has that of a proxy.
     if code in PASSING or status >= 500 or code.isdigit() or passes(error):
-        return Unavailable("The table of the memories does not answer; try again.", part="store")
+        kind = StoreUnreachable if kind_of(error) in _UNREACHABLE else Unavailable
+        return kind("The table of the memories does not answer; try again.", part="store")
     mend = to_mend(error)
     why = LASTING.get(code) or (f"fix {mend}" if mend else f"it refuses the request ({code or type(error).__name__})")
     action = "".join(word.capitalize() for word in operation.split("_"))

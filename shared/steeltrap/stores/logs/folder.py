@@ -130,6 +130,9 @@ class FolderLog:
             (self._bases / base_name(name)).unlink(missing_ok=True)
             files.sync(self._bases)
 
+    def may_delete(self) -> bool:
+        return True
+
     def list_user(self) -> None:
         with _translated():
             files.replace(self._listed, user_to_json(self._user))

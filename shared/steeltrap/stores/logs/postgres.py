@@ -148,6 +148,9 @@ class PostgresLog:
     def delete_base(self, name: BaseName) -> None:
         self._ask("DELETE FROM {schema}.bases WHERE u = %s AND n = %s AND forgot = %s", *name)
 
+    def may_delete(self) -> bool:
+        return True
+
     def list_user(self) -> None:
         self._objects.put(listing_of(self._user), user_to_json(self._user))
 

@@ -1,17 +1,73 @@
-"""From entries to rows: whether they follow a position, the position after them, and their patchsets in one."""
+"""From entries to rows: whether they follow a position, their patchsets in one, and the position after them."""
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import groupby
 from typing import Any, cast
 
 import apsw
 
-from .entries import LogEntry, damaged
-from .position import Position
+from ...model import UserRef
+from ...ports import Log
+from .entries import LogEntry, damaged, newer, number_of, unpack
+from .position import Position, read_position, write_position
+from .tables import NeedsBase, begin_with, fingerprint, migrate_at
 
 
 class Diverged(Exception):
     """The file has what the log hasn't, or the other way round."""
+
+
+class Applier:
+    """Applies the entries of a user's log to their file. Used in one's turn to write."""
+
+    def __init__(self, log: Log, user: UserRef, log_id: bytes) -> None:
+        self._log = log
+        self._user = user
+        self._log_id = log_id
+        self._fingerprint: tuple[apsw.Connection, int, bytes] | None = None
+
+    def tables(self, connection: apsw.Connection) -> bytes:
+        """The fingerprint of the file's tables. It takes fifty times as long as to ask whether they are the same."""
+        version = int(connection.pragma("schema_version"))
+        if self._fingerprint is None or self._fingerprint[:2] != (connection, version):
+            self._fingerprint = connection, version, fingerprint(connection)
+        return self._fingerprint[2]
+
+    def forget_tables(self) -> None:
+        """Read the tables again next time: they were changed, or a change of them was rolled back."""
+        self._fingerprint = None
+
+    def apply(self, connection: apsw.Connection, stored: Sequence[bytes]) -> tuple[Position, bool]:
+        """Apply entries, those that the file has left out, inside a transaction; the position after them, and whether
+        they migrated the file. Raises NeedsBase, Diverged, Unavailable."""
+        position = read_position(connection, self._log_id)
+        first = number_of(stored[0])
+        entries = [unpack(data, self._user, first + at) for at, data in enumerate(stored)]
+        entries = entries[max(0, position.n + 1 - first) :]
+        if entries:
+            check_order(entries, position)
+            self._apply_in_turn(connection, entries, is_first=position.n == 0)
+            position = behind(position, entries, stored)
+            write_position(connection, position)
+        return position, any(entry.kind == "migrate" for entry in entries)
+
+    def _apply_in_turn(self, connection: apsw.Connection, entries: Sequence[LogEntry], *, is_first: bool) -> None:
+        for kind, run in groupby(entries, lambda entry: entry.kind):
+            if kind == "stub":
+                raise NeedsBase
+            some = list(run)
+            if kind == "migrate":
+                for entry in some:
+                    self.forget_tables()
+                    migrate_at(connection, entry, self._log.bases)
+                continue
+            if is_first and some[0] is entries[0] and some[0].schema != self.tables(connection):
+                self.forget_tables()
+                begin_with(connection, some[0].schema)
+            if any(entry.schema != self.tables(connection) for entry in some):
+                raise newer()
+            apply_patchsets(connection, some)
 
 
 def check_order(entries: Sequence[LogEntry], position: Position) -> None:

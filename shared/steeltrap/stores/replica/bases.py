@@ -20,7 +20,7 @@ from ...errors import Unavailable
 from ...model import UserRef
 from ...ports import BaseName, Log
 from ..data_folder import hold, release
-from ..sqlite.connection import select, transaction, translated
+from ..sqlite.connection import OPEN_SECONDS, select, transaction, translated, writing
 from ..sqlite.foreign import distrust
 from ..sqlite.header import owner
 from ..sqlite.schema import TABLES, has_own_schema
@@ -157,7 +157,23 @@ def started(position: Position, base: LogEntry, size: int) -> Position:
     return replace(position, base=base.n, base_bytes=size, since_bytes=0, scrubbed=position.removed)
 
 
-def take_rows(connection: apsw.Connection) -> None:
+def put_rows(connection: apsw.Connection, path: Path, made: Path, base: LogEntry, size: int) -> Position:
+    """Put the rows of a base's file in place of a replica's, unless those are newer; the position after it."""
+    with translated(path):
+        connection.execute("ATTACH ? AS base", (str(made),))
+    try:
+        with writing(connection, path, OPEN_SECONDS):
+            position = read_position(connection, base.after)
+            if position.n < base.n:
+                _take_rows(connection)
+                position = replace(started(read_position(connection, base.after), base, size), scrubbed=0)
+                write_position(connection, position)
+    finally:
+        connection.execute("DETACH base")
+    return position
+
+
+def _take_rows(connection: apsw.Connection) -> None:
     """Put the rows of the file that is attached as `base` in place of those of a file, inside a transaction."""
     for table in (*TABLES, TABLE):
         columns = ", ".join(name for _, name, *_ in connection.execute(f"PRAGMA table_info({table})"))

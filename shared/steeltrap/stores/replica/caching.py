@@ -7,6 +7,7 @@ one could be read as that of the other.
 import os
 import time
 from contextlib import suppress
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
@@ -25,7 +26,7 @@ def hold_open(path: Path) -> int | None:
     marker = _marker(path)
     for _ in range(_TRIES):
         with suppress(FileNotFoundError):  # the cache was removed: whoever makes a file makes its folder
-            marker.touch(mode=0o600)
+            _make(marker)
         try:
             held = hold(marker)
         except Unavailable:
@@ -41,7 +42,7 @@ def discard(path: Path) -> bool:
     """Remove a file from the cache. False where another process has it open."""
     marker = _marker(path)
     with suppress(OSError):
-        marker.touch(mode=0o600)
+        _make(marker)
         try:
             held = hold(marker, alone=True)
         except Unavailable:
@@ -61,6 +62,24 @@ def remove_file(path: Path) -> None:
     """Remove a replica's file and what SQLite keeps beside it."""
     for suffix in ("", "-wal", "-shm"):
         path.with_name(path.name + suffix).unlink(missing_ok=True)
+
+
+def note_current(path: Path, at: datetime) -> None:
+    """Note that a file was at the end of its log at a time, for all processes that share the cache."""
+    with suppress(OSError):
+        os.utime(_marker(path), (at.timestamp(), at.timestamp()))
+
+
+def current_at(path: Path) -> datetime | None:
+    """When a file was at the end of its log last; None where that isn't known."""
+    with suppress(OSError):
+        return datetime.fromtimestamp(_marker(path).stat().st_mtime, UTC)
+    return None
+
+
+def _make(marker: Path) -> None:
+    """Make a marker that isn't there. One that is keeps its time."""
+    os.close(os.open(marker, os.O_RDWR | os.O_CREAT, 0o600))
 
 
 def _marker(path: Path) -> Path:

@@ -12,7 +12,7 @@ from hashlib import sha256
 from secrets import token_bytes
 from typing import Final, Literal
 
-from ...errors import Unavailable
+from ...errors import StoreUnreachable, Unavailable
 from ...model import UserRef
 from ...ports import Deadline, Log
 
@@ -156,6 +156,25 @@ def newer() -> Unavailable:
     """The refusal of what a newer steeltrap wrote."""
     return Unavailable(
         "These memories were written by a newer steeltrap, or one with other tables: upgrade this one.",
+        retryable=False,
+        part="store",
+    )
+
+
+def offline() -> StoreUnreachable:
+    """The refusal of a change while the log can't be reached."""
+    return StoreUnreachable(
+        "Nothing was changed: the place of these memories can't be reached, and offline they can only be read. Try "
+        "again once the network is back.",
+        part="store",
+    )
+
+
+def may_not_purge() -> Unavailable:
+    """The refusal of a forgetting that could not delete the bases which hold what is forgotten."""
+    return Unavailable(
+        "Nothing was changed: these credentials may not delete from the bucket, which forgetting needs. Forget it with "
+        "a server or a machine that may.",
         retryable=False,
         part="store",
     )

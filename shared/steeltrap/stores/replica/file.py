@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
-from itertools import groupby
+from datetime import datetime
 from pathlib import Path
 from typing import Final, Literal
 
@@ -27,31 +27,13 @@ from ..sqlite.header import Header, is_here
 from ..sqlite.opening import READER_KIB, Identity, Opened, identity
 from ..sqlite.schema import TABLES, is_current, migrate_within
 from ..sqlite.scrubbing import Reserve, scrub
-from .applying import Diverged, apply_patchsets, behind, check_order
-from .bases import (
-    clear_bases,
-    make_base,
-    read_newest,
-    remove_copies,
-    side_by_side,
-    started,
-    stub_entries,
-    take_rows,
-    unpacked,
-)
-from .caching import discard, hold_open, remove_file
-from .entries import LogEntry, Lost, damaged, new_nonce, newer, number_of, settle, unpack
-from .position import Position, open_replica, read_position, write_position
-from .tables import NeedsBase, begin_with, fingerprint, migrate_at, reload_indexes, require_own
+from .applying import Applier, Diverged
+from .bases import clear_bases, make_base, put_rows, read_newest, remove_copies, side_by_side, stub_entries, unpacked
+from .caching import current_at, discard, hold_open, note_current, remove_file
+from .entries import LogEntry, Lost, damaged, new_nonce, newer, offline, settle
+from .position import Position, is_worth_a_base, open_replica, read_position, write_position
+from .tables import NeedsBase, reload_indexes, require_own
 
-_MOST_ENTRIES: Final = 256
-"""Entries behind a base, at most: so many are read and applied in a moment."""
-_FEWEST_ENTRIES: Final = 8
-"""So few entries are read side by side: a base would make nothing quicker."""
-_SMALL_BASE: Final = 64 * 1024
-"""A base of fewer bytes is made as seldom as one of so many."""
-_LARGE_BASE: Final = 16 * 1024 * 1024
-"""A base of more bytes is made only when the entries since are worth it."""
 _ROOM_FOR_ENTRIES: Final = 2
 """Bytes of a file for each byte of its entries, about: those are compressed."""
 _CROWD_SECONDS: Final = 5.0
@@ -89,10 +71,11 @@ class ReplicaFile(UserFile):
         self._highest = 0
         self._in_full: apsw.Connection | None = None
         self._created: LogEntry | None = None
-        self._fingerprint: tuple[apsw.Connection, int, bytes] | None = None
+        self._applier = Applier(log, header.user, log_id)
         self._committed_at = -_NEAR_SECONDS
         self._crowded_until = 0.0
         self._had_nothing = False
+        self._is_offline = self._has_unapplied = self._makes_no_bases = False
         self._is_beginning = False
         self._works_on: Identity | None = None
         self._written_to: bytes | None = None
@@ -108,6 +91,20 @@ class ReplicaFile(UserFile):
             self._position()  # of a file that has just begun with a base
         if self._known is not None and self._known[1] != self._works_on:
             self._require_own_tables(self._known[1])
+        self._is_offline = False
+        note_current(self.path, self._clock.now())
+
+    def go_offline(self) -> datetime | None:
+        """Answer by what the file has, and change nothing, until it catches up; when it was at the end of the log last.
+
+        None where it has nothing, or older rows than those that a call has seen. Raises Unavailable.
+        """
+        if self._position().n == 0 or self._has_unapplied or self._is_beginning:
+            return None
+        if self._known is not None and self._known[1] != self._works_on:
+            self._require_own_tables(self._known[1])
+        self._is_offline = True
+        return current_at(self.path)
 
     def _require_own_tables(self, file: Identity | None) -> None:
         with self._reading_unchecked() as connection:
@@ -120,8 +117,10 @@ class ReplicaFile(UserFile):
         if position.n == 0:
             self._begin(deadline)
         elif entries := self._log.read_on(position.n + 1):
+            self._has_unapplied = True
             with self._write_turn(deadline.before()):
                 self._take_in(entries, deadline)
+        self._has_unapplied = False
 
     def _begin(self, deadline: Deadline) -> None:
         """Make the file of what the log has, if it has anything. A log that had nothing is asked for its entries only:
@@ -208,20 +207,9 @@ class ReplicaFile(UserFile):
         opened = self._open_writer()
         try:
             with writing(opened.connection, self.path, OPEN_SECONDS):
-                connection = opened.connection
-                position = read_position(connection, self._log_id)
-                first = number_of(stored[0])
-                entries = [unpack(data, self.header.user, first + at) for at, data in enumerate(stored)][
-                    max(0, position.n + 1 - first) :
-                ]
-                migrates = any(entry.kind == "migrate" for entry in entries)
-                if entries:
-                    check_order(entries, position)
-                    self._apply_in_turn(connection, entries, is_first=position.n == 0)
-                    position = behind(position, entries, stored)
-                    write_position(connection, position)
+                position, migrates = self._applier.apply(opened.connection, stored)
         except NeedsBase:
-            self._fingerprint = None
+            self._applier.forget_tables()
             return False
         self._note(position, opened.file)
         self._crowded_until = self._clock.monotonic() + _CROWD_SECONDS
@@ -229,35 +217,11 @@ class ReplicaFile(UserFile):
             self._begin_connections_anew()
         return True
 
-    def _apply_in_turn(self, connection: apsw.Connection, entries: Sequence[LogEntry], *, is_first: bool) -> None:
-        for kind, run in groupby(entries, lambda entry: entry.kind):
-            if kind == "stub":
-                raise NeedsBase
-            some = list(run)
-            if kind == "migrate":
-                for entry in some:
-                    self._fingerprint = None
-                    migrate_at(connection, entry, self._log.bases)
-                continue
-            if is_first and some[0] is entries[0] and some[0].schema != self._tables(connection):
-                self._fingerprint = None
-                begin_with(connection, some[0].schema)
-            if any(entry.schema != self._tables(connection) for entry in some):
-                raise newer()
-            apply_patchsets(connection, some)
-
     def _begin_connections_anew(self) -> None:
         """Forget what was read by way of the tables before. In one's turn to write."""
-        self._fingerprint = None
+        self._applier.forget_tables()
         with self._read_lock:
             self._disconnect()
-
-    def _tables(self, connection: apsw.Connection) -> bytes:
-        """The fingerprint of the file's tables. It takes fifty times as long as to ask whether they are the same."""
-        version = int(connection.pragma("schema_version"))
-        if self._fingerprint is None or self._fingerprint[:2] != (connection, version):
-            self._fingerprint = connection, version, fingerprint(connection)
-        return self._fingerprint[2]
 
     def _load(self, bases: Sequence[BaseName] | None = None) -> list[bytes]:
         """Begin with the newest base, or with an empty file where there is none; the entries behind it."""
@@ -286,22 +250,9 @@ class ReplicaFile(UserFile):
 
     def _replace_rows(self, made: Path, base: LogEntry, size: int) -> None:
         opened = self._open_writer()
-        connection = opened.connection
-        if self._tables(connection) != base.schema:
+        if self._applier.tables(opened.connection) != base.schema:
             raise Diverged("the newest base has other tables")
-        with translated(self.path):
-            connection.execute("ATTACH ? AS base", (str(made),))
-        try:
-            with writing(connection, self.path, OPEN_SECONDS):
-                position = read_position(connection, self._log_id)
-                if position.n < base.n:
-                    take_rows(connection)
-                    position = read_position(connection, self._log_id)
-                    position = replace(started(position, base, size), scrubbed=0)
-                    write_position(connection, position)
-        finally:
-            connection.execute("DETACH base")
-        self._note(position, opened.file)
+        self._note(put_rows(opened.connection, self.path, made, base, size), opened.file)
 
     def _read_known(self) -> Position:
         """The position in the file, in one's turn to write."""
@@ -316,6 +267,8 @@ class ReplicaFile(UserFile):
     # Writing
 
     def _run(self, kind: Kind, redo: Redo[T], timeout: float) -> T:
+        if self._is_offline:
+            raise offline()
         deadline = Deadline.after(timeout, self._clock)
         usage = self.usage.take() if kind == "change" else {}
         answers: list[T] = []
@@ -373,10 +326,11 @@ class ReplicaFile(UserFile):
         if patchset:
             self._note(position, self._known_file())
             self._committed_at = self._clock.monotonic()
+            note_current(self.path, self._clock.now())
 
     def _require_works_on(self, connection: apsw.Connection) -> None:
         """Refuse to write into tables that a newer release, which shares the file, has migrated meanwhile."""
-        tables = self._tables(connection)
+        tables = self._applier.tables(connection)
         if tables != self._written_to:
             require_own(connection)
             self._written_to = tables
@@ -396,7 +350,7 @@ class ReplicaFile(UserFile):
             n=position.n + 1,
             nonce=new_nonce(),
             after=position.nonce,
-            schema=self._tables(connection),
+            schema=self._applier.tables(connection),
             base=position.base,
             forgot=position.forgot,
             removed=position.removed,
@@ -437,7 +391,7 @@ class ReplicaFile(UserFile):
         with writing(connection, self.path, OPEN_SECONDS):
             position = read_position(connection, self._log_id)
             migrate_within(connection)
-            self._fingerprint = None
+            self._applier.forget_tables()
             position = self._append(connection, position, "migrate", b"", deadline)
             assert self._created is not None
             reload_indexes(connection, self._created)
@@ -470,7 +424,7 @@ class ReplicaFile(UserFile):
     # Usage rides with the next write
 
     def flush_usage(self, *, at_last: bool = False) -> None:
-        if self.is_lost():  # it waits until the file is made again; at the end that would cost more than it is worth
+        if self._is_offline or self.is_lost():  # it waits; at the end that would cost more than it is worth
             if at_last:
                 self.usage.take()
             return
@@ -507,23 +461,28 @@ class ReplicaFile(UserFile):
         clear_bases(self._log)
         self._note_base(base, size)
 
+    def may_purge(self) -> bool:
+        """Whether the bases that hold what is purged can be deleted."""
+        return self._log.may_delete()
+
     def needs_base(self) -> bool:
         """Whether so much came behind the last base that a new replica would have to read for long."""
         position = self._known[0] if self._known is not None else None
-        if position is None:
+        if position is None or self._makes_no_bases or self._is_offline or self.is_lost():
             return False
-        entries = position.n - position.base
-        is_worth_it = position.since_bytes > max(position.base_bytes, _SMALL_BASE) // 4
-        are_many = entries > _MOST_ENTRIES and position.base_bytes < _LARGE_BASE
-        return (are_many or (entries > _FEWEST_ENTRIES and is_worth_it)) and not self.is_lost()
+        return is_worth_a_base(position)
 
     def put_base(self) -> None:
-        """Put a base for new replicas, and clear away those that nobody needs. Raises Unavailable."""
+        """Put a base for new replicas, and clear away those that nobody needs. Whoever may not delete puts none.
+        Raises Unavailable."""
+        self._makes_no_bases = not self._log.may_delete()
+        if self._makes_no_bases:
+            return
         self._note_base(*self._put_base(forgetting=False))
         clear_bases(self._log)
 
     def _put_base(self, *, forgetting: bool) -> tuple[LogEntry, int]:
-        held = hold_open(self.path)
+        held, seen = hold_open(self.path), self._highest  # what is written meanwhile need not be in it
         try:
             base = make_base(
                 self.path,
@@ -534,7 +493,7 @@ class ReplicaFile(UserFile):
             )
         finally:
             release(held)
-        if base.n < self._highest:  # another process has removed the file, and makes it again
+        if base.n < seen:  # another process has removed the file, and makes it again
             raise self._data.removed(self.path)
         packed = base.pack()
         self._log.put_base(BaseName(base.n, base.forgot), packed)

@@ -12,6 +12,15 @@ import apsw
 from ..sqlite.opening import READER_KIB, Opened, open_file
 from ..sqlite.schema import migrate
 
+_MOST_ENTRIES: Final = 256
+"""Entries behind a base, at most: so many are read and applied in a moment."""
+_FEWEST_ENTRIES: Final = 8
+"""So few entries are read side by side: a base would make nothing quicker."""
+_SMALL_BASE: Final = 64 * 1024
+"""A base of fewer bytes is made as seldom as one of so many."""
+_LARGE_BASE: Final = 16 * 1024 * 1024
+"""A base of more bytes is made only when the entries since are worth it."""
+
 TABLE: Final = "position"
 _CREATE: Final = f"""
 CREATE TABLE IF NOT EXISTS {TABLE} (
@@ -52,6 +61,14 @@ def write_position(connection: apsw.Connection, position: Position) -> None:
     """Put the position of a file in place of the one there, inside a transaction."""
     connection.execute(f"DELETE FROM {TABLE}")
     connection.execute(f"INSERT INTO {TABLE} ({_NAMES}) VALUES ({_PLACES})", astuple(position))
+
+
+def is_worth_a_base(position: Position) -> bool:
+    """Whether so much came after the last base that a new replica would have to read for long."""
+    entries = position.n - position.base
+    is_worth_it = position.since_bytes > max(position.base_bytes, _SMALL_BASE) // 4
+    are_many = entries > _MOST_ENTRIES and position.base_bytes < _LARGE_BASE
+    return are_many or (entries > _FEWEST_ENTRIES and is_worth_it)
 
 
 def open_replica(path: Path, *, new: bool = False, cache_kib: int = READER_KIB) -> Opened:

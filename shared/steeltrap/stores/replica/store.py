@@ -4,7 +4,7 @@ import logging
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
 from math import inf
@@ -13,14 +13,16 @@ from typing import Final
 
 from ...errors import SteeltrapError, Unavailable
 from ...model import UserRef
-from ...ports import Clock, Deadline, Embedder, Logs
+from ...ports import Clock, Deadline, Embedder, Gone, Logs
 from ..data_folder import DataFolder
 from ..sqlite.file import UserFile
 from ..sqlite.space import SqliteSpace
 from ..sqlite.store import SqliteStore
 from .caching import discard
+from .entries import may_not_purge
 from .file import ReplicaFile
 from .history import build
+from .offline import Reach
 
 _log = logging.getLogger("steeltrap")
 
@@ -49,11 +51,12 @@ class ReplicaStore(SqliteStore):
         super().__init__(folder, embedder, clock, cache_bytes=cache_bytes, retention=retention)
         self._data = _CacheFolder(folder / "users")
         self._logs = logs
+        self._reach = Reach(logs, folder, clock)
         self._disk_bytes = disk_bytes
         self._pause = pause
 
     def space(self, user: UserRef, deadline: Deadline) -> SqliteSpace:
-        return SqliteSpace(_Call(lambda: self._replica(user), deadline), self._clock, deadline)
+        return _ReplicaSpace(_Call(lambda: self._replica(user), self._reach, deadline), self._clock, deadline)
 
     def open_file(self, user: UserRef, deadline: Deadline) -> UserFile:
         file = self._replica(user)
@@ -74,6 +77,8 @@ class ReplicaStore(SqliteStore):
         deadline = Deadline.after(_WIPE_SECONDS, self._clock)
         file = self._replica(user)
         file.catch_up(deadline)
+        if not file.may_purge():
+            raise may_not_purge()
         was_there = super().forget_user(user)
         self.unlist(user)
         return was_there
@@ -126,7 +131,7 @@ class ReplicaStore(SqliteStore):
             self._data,
             self._reserve,
             log=self._logs.of(user),
-            log_id=self._logs.id(),
+            log_id=self._reach.log_id(),
             clock=self._clock,
             make_room=self._make_room,
             pause=self._pause,
@@ -164,21 +169,52 @@ class ReplicaStore(SqliteStore):
 
 class _Call:
     """Asks for a user's file in one call: the first time it is brought to the end of its log, and again where the cache
-    has given it up meanwhile."""
+    has given it up meanwhile. `cached_at` is when the file was there last, where the log can't be reached."""
 
-    def __init__(self, file: Callable[[], ReplicaFile], deadline: Deadline) -> None:
+    def __init__(self, file: Callable[[], ReplicaFile], reach: Reach, deadline: Deadline) -> None:
+        self.cached_at: datetime | None = None
         self._file = file
+        self._reach = reach
         self._deadline = deadline
         self._lock = threading.Lock()
         self._is_current = False
 
-    def __call__(self) -> UserFile:
+    def __call__(self) -> ReplicaFile:
         file = self._file()
         with self._lock:
             if not self._is_current or file.is_lost():
-                file.catch_up(self._deadline)
+                self.cached_at = self._reach.bring_up(file, self._deadline)
                 self._is_current = True
         return file
+
+
+class _ReplicaSpace(SqliteSpace):
+    """A space that knows since when what it reads may be old."""
+
+    def __init__(self, call: _Call, clock: Clock, deadline: Deadline) -> None:
+        super().__init__(call, clock, deadline)
+        self._call = call
+
+    def until(self, deadline: Deadline) -> "_ReplicaSpace":
+        return _ReplicaSpace(self._call, self._clock, deadline)
+
+    def cached_at(self) -> datetime | None:
+        return self._call.cached_at
+
+    def check_purge(self) -> None:
+        if not self._call().may_purge():
+            raise may_not_purge()
+
+    def purge(self, ids: Sequence[str]) -> list[str]:
+        file = self._call()
+        if (ids or file.is_unfinished()) and not file.may_purge():
+            raise may_not_purge()
+        return super().purge(ids)
+
+    def sweep(self, deleted_before: datetime) -> int:
+        file = self._call()
+        is_due = file.is_unfinished() or bool(self.find(Gone(deleted_before)))
+        return super().sweep(deleted_before) if is_due and file.may_purge() else 0  # else a server's sweep does it
 
 
 class _CacheFolder(DataFolder):

@@ -156,6 +156,9 @@ class SqliteSpace:
     def until(self, deadline: Deadline) -> "SqliteSpace":
         return SqliteSpace(self._opened, self._clock, deadline)
 
+    def cached_at(self) -> datetime | None:
+        return None
+
     @property
     def _file(self) -> UserFile:
         """The user's file, while there is time to use it. Raises Unavailable."""
@@ -337,6 +340,9 @@ class SqliteSpace:
             return False
         file.flush_usage()  # `previous` may still be in the buffer
         return self._write(lambda connection, _: write_review(connection, id, previous, card))
+
+    def check_purge(self) -> None:
+        """Whoever has the store may purge."""
 
     def purge(self, ids: Sequence[str]) -> list[str]:
         self._file.usage.drop(ids)

@@ -6,7 +6,7 @@ from typing import Final
 
 from pydantic import Field
 
-from ...engine import reading, searching
+from ...engine import offline, reading, searching
 from ...engine.call import Call
 from ...model import Hit, Outcome, OutcomeKind, Search, Sized
 from ...ranking.choosing import asks_for_past
@@ -60,7 +60,7 @@ def recall(call: Call, input: RecallInput) -> str:
         parts.insert(1, result.outcome.corrected)
     if cut := _cut(result.hits, result.outcome.more):
         parts.append(f"{cut}, to fit {input.max_tokens:,} tokens; ask more precisely, or raise max_tokens.")
-    if result.outcome.kind is OutcomeKind.DEGRADED:
+    if result.outcome.kind in (OutcomeKind.DEGRADED, OutcomeKind.OFFLINE):
         parts.append(result.outcome.message)
     return "\n".join(parts)
 
@@ -104,8 +104,10 @@ class RecentInput(Input):
 def recent_memories(call: Call, input: RecentInput) -> str:
     """List the memories that were saved last, newest first."""
     page = reading.list_memories(call, shown_to(call), limit=input.limit, offset=input.offset)
+    notice = offline.notice(call)
     if not page.memories:
-        return f"No memories here; {page.total:,} are stored." if page.total else _empty(call)
+        nothing = f"No memories here; {page.total:,} are stored." if page.total else _empty(call)
+        return nothing if notice is None else f"{notice} {nothing}"
     lines, in_part = fitting(call, page.memories, TOKENS)
     parts = [today(call), *apart(page.memories, lines)]
     if in_part:
@@ -113,4 +115,6 @@ def recent_memories(call: Call, input: RecentInput) -> str:
     behind = input.offset + len(lines)
     if behind < page.total:
         parts.append(f"{behind:,} of {page.total:,} shown; continue with offset {behind}.")
+    if notice is not None:
+        parts.append(notice)
     return "\n".join(parts)

@@ -16,6 +16,7 @@ _TOOLS: Final = {
     "retrieve_memory": "conversations",
     "consolidate": "writing",
     "batch_save": "writing",
+    "put": "writing",
     "batch_update": "writing",
     "associate": "writing",
     "associations": "writing",

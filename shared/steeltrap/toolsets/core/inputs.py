@@ -1,5 +1,6 @@
 """The models that core's writing tools share: a message, a memory, an edit; each builds the engine's form of itself."""
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import Annotated, Any, Final, Literal
 
@@ -36,8 +37,8 @@ class MessageInput(Input):
         return Message(role=self.role, content=self.content, time=self.time, speaker=self.speaker)
 
 
-class MemoryInput(Input):
-    """A memory to save."""
+class WholeMemoryInput(Input):
+    """A memory as it is to be stored."""
 
     content: Content
     messages: Annotated[list[MessageInput], MaxBytes(MAX_MESSAGES_BYTES + MAX_MESSAGES * _AROUND_A_MESSAGE)] = Field(
@@ -61,16 +62,22 @@ class MemoryInput(Input):
     )
     pinned: bool = Field(False, description="Pinned: it never decays, and deleting by criteria skips it.")
 
+    def to_draft(self) -> Draft:
+        values = {name: getattr(self, name) for name in type(self).model_fields if name in Draft.__dataclass_fields__}
+        values["messages"] = tuple(message.to_message() for message in self.messages)
+        values["tags"] = tuple(self.tags)
+        return Draft(**values, ttl=_ttl(self.ttl_seconds))
+
+
+class MemoryInput(WholeMemoryInput):
+    """A memory to save."""
+
     supersedes: Annotated[list[MemoryId], Field(max_length=MAX_SUPERSEDED)] = Field(
         [], description="Ids of up to 20 memories that it corrects. They stay stored, but searches leave them out."
     )
 
     def to_draft(self) -> Draft:
-        values = {name: getattr(self, name) for name in type(self).model_fields if name in Draft.__dataclass_fields__}
-        values["messages"] = tuple(message.to_message() for message in self.messages)
-        values["tags"] = tuple(self.tags)
-        values["supersedes"] = tuple(self.supersedes)
-        return Draft(**values, ttl=_ttl(self.ttl_seconds))
+        return replace(super().to_draft(), supersedes=tuple(self.supersedes))
 
 
 class EditInput(Input):

@@ -17,7 +17,7 @@ from ...tools import Answer, Input
 from ..fields import Bound, MemoryId, Time, Unit
 from . import CORE
 from .filtering import FilterInput
-from .views import MemoryView, memory_view
+from .views import MemoryView, listed_view, memory_view
 
 
 class GetInput(Input):
@@ -72,11 +72,11 @@ def list_(call: Call, input: ListInput) -> ListView:
         if others := sorted(input.model_fields_set - {"deleted", "limit", "offset"}):
             raise InvalidInput(f"`deleted` goes with `limit` and `offset` only; leave out `{others[0]}`.")
         deleted = reading.list_deleted(call, limit=input.limit, offset=input.offset)
-        return ListView(memories=[memory_view(memory) for memory in deleted.memories], total=deleted.total)
+        return ListView(memories=[listed_view(memory) for memory in deleted.memories], total=deleted.total)
     page = reading.list_memories(
         call, input.to_filter(call), limit=input.limit, offset=input.offset, happened=input.happened(call)
     )
-    return ListView(memories=[memory_view(memory) for memory in page.memories], total=page.total)
+    return ListView(memories=[listed_view(memory) for memory in page.memories], total=page.total)
 
 
 def _version_of(image: JsonObject) -> int:

@@ -8,7 +8,7 @@ from typing import Any, Final
 from pydantic import Field
 
 from ...model import DEFAULT_SCOPE, Hit, JsonObject, Link, Memory, Outcome, Sized, When
-from ...ranking.budget import estimate_tokens
+from ...ranking.budget import estimate_tokens, in_part
 from ...text.frames import excerpt
 from ...tools import Answer
 
@@ -73,6 +73,11 @@ class MemoryView(Answer):
     superseded_at: datetime | None = None
     supersedes: list[str] | None = Field(None, description="The memories that it was saved in place of.")
     links: list[LinkView] | None = None
+    left_out: int | None = Field(
+        None,
+        description="About how many tokens of the memory are left out, because it is longer than an answer may show: "
+        "`content` is a part of it. Read all of it with get.",
+    )
 
 
 class WhyView(Answer):
@@ -104,8 +109,9 @@ class HitView(MemoryView):
     less_sure: bool | None = Field(None, description="It only may be about the query: check it before you use it.")
     left_out: int | None = Field(
         None,
-        description="About how many tokens of the memory are left out to stay within `max_tokens`: `content` is the "
-        "part that fits the query best, without metadata and messages. Read all of it with get.",
+        description="About how many tokens of the memory are left out, because it is very long or to stay within "
+        "`max_tokens`: `content` is the part that fits the query best; `max_tokens` also leaves out metadata and "
+        "messages. Read all of it with get.",
     )
     why: WhyView | None = None
 
@@ -120,7 +126,7 @@ class NearestView(Answer):
 
 class OutcomeView(Answer):
     """How the search ended: found, less_sure, nothing_stored, nothing_matched, nothing_relevant, below_floor,
-    filtered_out or degraded."""
+    filtered_out, degraded or offline."""
 
     kind: str
     message: str
@@ -129,10 +135,16 @@ class OutcomeView(Answer):
     nearest: NearestView | None = Field(None, description="The best memory, where none was close to the query.")
 
 
-def memory_view(memory: Memory, links: Sequence[Link] = ()) -> MemoryView:
+def memory_view(memory: Memory, links: Sequence[Link] = (), *, left_out: int | None = None) -> MemoryView:
     """A memory with those of its links that lead somewhere."""
     views = [LinkView(target_id=link.target_id, strength=link.strength, manual=link.manual) for link in links]
-    return MemoryView(**_fields(memory), links=views or None)
+    return MemoryView(**_fields(memory), links=views or None, left_out=left_out)
+
+
+def listed_view(memory: Memory) -> MemoryView:
+    """A memory as a list shows it: a very long text in part."""
+    text, left_out = in_part(memory.content)
+    return memory_view(memory) if not left_out else memory_view(replace(memory, content=text), left_out=left_out)
 
 
 def hit_fields(hit: Hit, *, why: bool) -> dict[str, Any]:
@@ -141,9 +153,9 @@ def hit_fields(hit: Hit, *, why: bool) -> dict[str, Any]:
     fields = _fields(hit.memory)
     fields["saved_confidence"] = fields.get("confidence")
     fields |= {"score": hit.score, "confidence": hit.confidence, "less_sure": hit.less_sure or None}
-    fields["why"] = _why(hit) if why else None
+    fields |= {"why": _why(hit) if why else None, "left_out": hit.left_out or None}
     if hit.preview is not None:
-        fields |= {"content": hit.preview, "left_out": hit.left_out, "metadata": None, "messages": None}
+        fields |= {"content": hit.preview, "metadata": None, "messages": None}
     return fields
 
 

@@ -1,10 +1,10 @@
-"""core: save, batch_save, update, batch_update, consolidate, move, associate, associations."""
+"""core: save, batch_save, put, update, batch_update, consolidate, move, associate, associations."""
 
 from typing import Annotated
 
 from pydantic import Field
 
-from ...engine import consolidating, saving, updating
+from ...engine import consolidating, putting, saving, updating
 from ...engine.call import Call
 from ...engine.saving import Batch, OnError
 from ...errors import SteeltrapError
@@ -13,7 +13,7 @@ from ...ports import Guard
 from ...tools import Answer, Input
 from ..fields import MemoryId, MemoryIds, NewTags, Scope, Unit
 from . import CORE
-from .inputs import EditInput, MemoryInput, StoredMetadata
+from .inputs import EditInput, MemoryInput, StoredMetadata, WholeMemoryInput
 from .views import MemoryView, memory_view
 
 
@@ -123,6 +123,40 @@ def batch_save(call: Call, input: BatchSaveInput) -> BatchView:
     """Save up to 100 memories in one call, by default all or nothing."""
     drafts = [item.to_draft() for item in input.items]
     return _batch_view(saving.batch_save(call, drafts, input.on_error), input.on_error)
+
+
+class PutItemInput(WholeMemoryInput):
+    """A memory and the id to put it under."""
+
+    id: Annotated[
+        str, Field(min_length=32, max_length=64, description="A UUID of yours.", json_schema_extra={"format": "uuid"})
+    ]
+
+
+class PutInput(Input):
+    items: list[PutItemInput] = Field(min_length=1, max_length=100, description="The memories, whole.")
+
+
+class PutView(Answer):
+    """The ids, in order, and their versions: 1 for a memory that is new."""
+
+    ids: list[str]
+    versions: list[int]
+
+
+@CORE.tool(
+    "save",
+    "write",
+    needs="index",
+    idempotent=True,
+    examples=({"items": [{"id": "3f2b8c1e-9d4a-4f6b-8a2e-1c5d7e9f0a3b", "content": "Ana works at Acme."}]},),
+)
+def put(call: Call, input: PutInput) -> PutView:
+    """Store up to 100 memories under ids of your own, all or nothing: new ones, or whole in place of what is stored
+    under the id. undo brings back what was replaced.
+    """
+    stored = putting.put(call, [putting.PutItem(id=item.id, draft=item.to_draft()) for item in input.items])
+    return PutView(ids=[memory.id for memory in stored], versions=[memory.version for memory in stored])
 
 
 class UpdateInput(EditInput):

@@ -70,8 +70,8 @@ class SearchResult(CompleteMemory, Previewed):
 
 
 class SearchMetadata(Levelled):
-    """`outcome` is found, nothing_stored, nothing_matched, below_floor, filtered_out or degraded; `message` is a
-    sentence. `threshold` is the one used; `best_score` is the best similarity if all were below it."""
+    """`outcome` is found, nothing_stored, nothing_matched, below_floor, filtered_out, degraded or offline; `message` is
+    a sentence. `threshold` is the one used; `best_score` is the best similarity if all were below it."""
 
     outcome: str
     message: str

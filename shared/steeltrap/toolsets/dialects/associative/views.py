@@ -24,6 +24,7 @@ from ....engine import consolidating
 from ....engine.call import Call
 from ....engine.reading import short_ids
 from ....model import Association, JsonObject, Memory, When
+from ....ranking.budget import in_part
 from ....text.limits import MAX_LABEL_CHARACTERS, MAX_TAGS
 from ....tools import Answer, Input
 from ... import fields
@@ -197,16 +198,17 @@ class AssociationItem(Levelled):
     preview: str | None = None
 
 
-def complete(memory: Memory) -> dict[str, Any]:
-    """The fields of a `CompleteMemory`."""
+def complete(memory: Memory, *, whole: bool = False) -> dict[str, Any]:
+    """The fields of a `CompleteMemory`; a very long text is shown in part, or `whole`."""
     values = {name: getattr(memory, name) for name in CompleteMemory.model_fields}
     importance = None if memory.importance is None else memory.importance.score
     plain = {"pinned": memory.pinned or None, "confidence": None if memory.confidence == 1 else memory.confidence}
-    return {**values, **plain, "tags": list(memory.tags), "importance": importance}
+    content = memory.content if whole else in_part(memory.content).text
+    return {**values, **plain, "content": content, "tags": list(memory.tags), "importance": importance}
 
 
 def memory_object(memory: Memory) -> MemoryObject:
-    return MemoryObject(id=memory.id, scope=memory.scope, **complete(memory))
+    return MemoryObject(id=memory.id, scope=memory.scope, **complete(memory, whole=True))
 
 
 def association_item(association: Association, end: Memory) -> AssociationItem:

@@ -247,7 +247,10 @@ def _get(call: Call, input: ManageInput) -> ManageAnswer:
     return ManageAnswer(
         exists=True if input.response_level is MINIMAL else None,
         memory=ManagedMemory(
-            id=memory.id, scope=memory.scope, content_preview=preview(memory.content, 100), **complete(memory)
+            id=memory.id,
+            scope=memory.scope,
+            content_preview=preview(memory.content, 100),
+            **complete(memory, whole=True),
         ),
         associations=strongest(call, [memory.id], _ASSOCIATIONS)[memory.id] if wants_associations else None,
         metadata=RecordMetadata(access_count=usage.access_count, last_accessed_at=usage.last_accessed_at),

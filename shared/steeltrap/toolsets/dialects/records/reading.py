@@ -7,6 +7,7 @@ from pydantic import Field
 from ....engine import reading, scoring, searching
 from ....engine.call import Call
 from ....model import ContentType, Filter, Hit, JsonObject, Mode, Search, SortBy, Tier
+from ....ranking.budget import in_part
 from ....text.limits import MAX_CONTEXT_CHARACTERS
 from ....tools import Answer, Input
 from ...fields import AnyText, Moment, Time, Unit
@@ -160,7 +161,7 @@ def memory_list(call: Call, input: ListInput) -> ListView:
     memories = [
         ListedView(
             id=memory.id,
-            content=memory.content,
+            content=in_part(memory.content).text,
             content_type=memory.content_type,
             memory_tier=memory.tier,
             tags=list(memory.tags),
