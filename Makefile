@@ -7,6 +7,9 @@ QUIETLY := --quiet --disable-pip-version-check
 LOCKED := --require-hashes --constraint constraints.txt --build-constraint constraints.txt
 PIP := $(BIN)/python -m pip install $(QUIETLY)
 LOCK := .build/locking/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-package steeltrap-small $(UPGRADE)
+# The extras that fit into one environment, and those of `make agents`, which want older packages.
+EXTRAS := $(addprefix --extra ,server onnx small bedrock aws bucket postgres langgraph anthropic pydantic-ai agent-framework lambda)
+AGENTS := $(addprefix --extra ,openai-agents google-adk)
 LOWEST := --extra server --extra aws --extra bedrock --extra bucket --extra postgres --extra lambda
 GROUPS := $(addprefix --group ,log-postgres function function-mcp function-http dev bench browser infra mutation build)
 CDK := infra/node_modules/.bin/cdk
@@ -30,7 +33,7 @@ FAST := tests/unit tests/contracts/test_sqlite.py tests/contracts/test_folder.py
   tests/dialects/test_core.py tests/isolation/test_two_users.py tests/surfaces/test_python.py tests/docs/test_docs.py
 
 .DEFAULT_GOAL := help
-.PHONY: help install serve check check-types check-tests test test-aws test-lowest integrations typescript conformance fuzz browser screenshots e2e localstack image synth bootstrap deploy github-role destroy validate workflows up down lint lint-code lint-types all-tests format docs bench mutants update-rules lock sbom dist mcpb clean
+.PHONY: help install serve check check-types check-tests test test-aws test-lowest integrations agents typescript conformance fuzz browser screenshots e2e localstack image synth bootstrap deploy github-role destroy validate workflows up down lint lint-code lint-types all-tests format docs bench mutants update-rules lock sbom dist mcpb clean
 
 help: ## List the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -76,7 +79,7 @@ $(VENV)/.browsing: $(TESTABLE)
 
 # All that the targets of .ci/run install, for `make --jobs`.
 .build/everything: $(VENV)/.browsing $(CONSOLE) $(CONFORMANCE) $(TYPESCRIPT) .build/lowest/.installed .build/sam/.installed .build/image/.installed \
-  .build/schemathesis/.installed
+  .build/schemathesis/.installed .build/agents/.installed
 
 install: $(TESTABLE) ## Create .venv with everything installed
 
@@ -113,6 +116,10 @@ test-lowest: .build/lowest/.installed ## Run the unit and surface tests on the l
 
 integrations: $(TESTABLE) ## Run the common story, and what each library's own tests ask for, through every client form
 	$(BIN)/python -m pytest -n auto tests/integrations
+
+agents: .build/agents/.installed ## Run the tests of OpenAI's Agents SDK and Google's ADK, which want older packages than all other tests
+	.build/agents/bin/python -m pip install $(QUIETLY) --no-deps --no-build-isolation --editable .
+	.build/agents/bin/python -m pytest -p no:xdist tests/integrations/test_openai_agents.py tests/integrations/test_google_adk.py
 
 typescript: $(TESTABLE) $(TYPESCRIPT) ## Build the TypeScript client from docs/openapi.json, and run its tests against a server
 	STEELTRAP_TEST_TYPESCRIPT=1 $(BIN)/python -m pytest tests/typescript
@@ -213,13 +220,14 @@ update-rules: $(INSTALLED) ## Make the rules that find secrets again from gitlea
 	$(BIN)/python locks/gitleaks.py $(or $(VERSION),latest) $(if $(FROM),--from $(FROM))
 
 lock: .build/locking/.installed ## Regenerate the lock files from pyproject.toml (UPGRADE=--upgrade takes the newest versions)
-	$(LOCK) --all-extras $(GROUPS) pyproject.toml --output-file constraints.txt
+	$(LOCK) $(EXTRAS) $(GROUPS) pyproject.toml --output-file constraints.txt
 	$(LOCK) --constraint constraints.txt --extra server pyproject.toml --output-file locks/product.txt
 	$(LOCK) --constraint constraints.txt pyproject.toml --output-file locks/library.txt
 	rm -f .build/lowest.txt  # so that no version of before is kept
 	$(LOCK) --resolution lowest-direct $(LOWEST) pyproject.toml --output-file .build/lowest.txt
 	$(LOCK) --constraint .build/lowest.txt $(LOWEST) --group dev --group bench --group build pyproject.toml --output-file locks/lowest.txt
 	for each in pip locking sam ministack workflows release image schemathesis; do $(LOCK) locks/$$each.in --output-file locks/$$each.txt || exit 1; done
+	$(LOCK) --extra server --extra lambda $(AGENTS) --group dev --group build pyproject.toml --output-file locks/agents.txt
 	$(subst --universal --python-version 3.11,--python-platform linux --python-version 3.13,$(LOCK)) locks/localstack.in --output-file locks/localstack.txt
 	npm install --prefix infra --package-lock-only --silent
 	npm install --prefix localstack --package-lock-only --silent

@@ -14,7 +14,11 @@ First = Annotated[
     int | None, typer.Option("--limit-conversations", metavar="N", min=1, help="Only the first N conversations.")
 ]
 Where = Annotated[
-    Store, typer.Option("--store", help="`aws` creates tables and an index of its own on the servers in the settings.")
+    Store,
+    typer.Option(
+        "--store",
+        help="`file`: a log in a folder. `aws` creates tables and an index of its own on the servers in the settings.",
+    ),
 ]
 
 Embedder = Annotated[
@@ -28,6 +32,7 @@ def register(bench: typer.Typer) -> None:
     bench.command()(locomo)
     bench.command()(surprise)
     bench.command()(speed)
+    bench.command()(langgraph)
     bench.command()(http)
     bench.command()(workers)
     bench.command()(hooks)
@@ -143,6 +148,26 @@ def speed(
     from .speed import TITLES, measure
 
     show(measure(size, users, against, store), as_json, TITLES)
+
+
+def langgraph(
+    path: Annotated[
+        Path | None, typer.Argument(metavar="[PATH]", help="The LoCoMo file, locomo10.json, to measure recall too.")
+    ] = None,
+    size: Annotated[int, typer.Option("--size", metavar="N", min=1, help="Number of memories.")] = 1000,
+    limit_conversations: First = None,
+    as_json: terminal.Json = False,
+) -> None:
+    """Measure our store for LangGraph against its SqliteStore.
+
+    Both have the same embedder, and take each text and query in turn. search_ratio is our median time divided by
+    SqliteStore's (0.7 or less is good); put_ratio is our puts per second divided by SqliteStore's (0.7 or more is
+    good). With PATH, LoCoMo's questions are asked of both. The folders are removed afterwards.
+    """
+    from .langgraph import TITLES, measure
+    from .report import show
+
+    show(measure(size, None if path is None else path.expanduser(), limit_conversations), as_json, TITLES)
 
 
 def http(

@@ -1,7 +1,11 @@
-"""The peer: LangGraph's SqliteStore, with the same embedder, searched by vectors alone."""
+"""A store of LangGraph, used as an agent uses it, and the peer: its SqliteStore with the same embedder.
+
+The peer searches by vectors alone.
+"""
 
 from array import array
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
@@ -13,41 +17,52 @@ from steeltrap.ports import Embedder
 
 _BLOCK: Final = 500
 _SECONDS: Final = 600.0
+_LIMIT: Final = 10
 
 
 class LangGraph:
-    """Memories as LangGraph keeps them: one database, one namespace per user."""
+    """Memories in a `BaseStore`: one namespace per user."""
 
-    def __init__(self, path: Path, embedder: Embedder) -> None:
-        """Open a new database. Raises Unavailable when the package isn't installed."""
-        try:
-            from langgraph.store.base import PutOp
-            from langgraph.store.sqlite import SqliteStore
-        except ImportError:
-            raise _missing("langgraph-checkpoint-sqlite is not installed") from None
+    def __init__(self, store: Any) -> None:
+        from langgraph.store.base import PutOp
+
         self._put = PutOp
-        self._connection = _connect(path)
-        index: Any = {"dims": embedder.dimension, "embed": _embed_by(embedder), "fields": ["text"]}
-        self._store = SqliteStore(self._connection, index=index)
-        self._store.setup()
+        self._store = store
 
     def load(self, caller: Caller, texts: Sequence[str]) -> None:
-        """Save many at once."""
-        space = (caller.user.user_id,)
-        for start in range(0, len(texts), _BLOCK):
-            block = texts[start : start + _BLOCK]
-            self._store.batch([self._put(space, str(uuid4()), {"text": text}) for text in block])
+        """Save many at once, under random keys."""
+        self.load_named(caller, {str(uuid4()): text for text in texts})
+
+    def load_named(self, caller: Caller, texts: Mapping[str, str]) -> None:
+        """Save many at once, each under its key."""
+        ops = [self._put((caller.user.user_id,), key, {"text": text}) for key, text in texts.items()]
+        for start in range(0, len(ops), _BLOCK):
+            self._store.batch(ops[start : start + _BLOCK])
 
     def save(self, caller: Caller, text: str) -> None:
-        """Save one, as durably as the peer does it."""
+        """Save one, as durably as the store does it."""
         self._store.put((caller.user.user_id,), str(uuid4()), {"text": text})
 
-    def search(self, caller: Caller, query: str) -> list[Any]:
-        """The ten nearest."""
-        return list(self._store.search((caller.user.user_id,), query=query, limit=10))
+    def search(self, caller: Caller, query: str) -> list[str]:
+        """The keys of the ten nearest, best first."""
+        return [item.key for item in self._store.search((caller.user.user_id,), query=query, limit=_LIMIT)]
 
-    def close(self) -> None:
-        self._connection.close()
+
+@contextmanager
+def sqlite_peer(path: Path, embedder: Embedder) -> Iterator[LangGraph]:
+    """LangGraph's SqliteStore over a new database. Raises Unavailable when the package isn't installed."""
+    try:
+        from langgraph.store.sqlite import SqliteStore
+    except ImportError:
+        raise _missing("langgraph-checkpoint-sqlite is not installed") from None
+    connection = _connect(path)
+    try:
+        index: Any = {"dims": embedder.dimension, "embed": _embed_by(embedder), "fields": ["text"]}
+        store = SqliteStore(connection, index=index)
+        store.setup()
+        yield LangGraph(store)
+    finally:
+        connection.close()
 
 
 def _connect(path: Path) -> Any:
@@ -74,7 +89,7 @@ def _embed_by(embedder: Embedder) -> Any:
 
 def _missing(what: str) -> Unavailable:
     return Unavailable(
-        f"{what}: run `pip install --group bench` in the project's folder, or leave out --against.",
+        f"{what}: run `pip install --group bench` in the project's folder.",
         retryable=False,
         part="peer",
     )

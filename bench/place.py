@@ -59,8 +59,9 @@ def opened(folder: Path, store: Store, *, embedder: str | None = None) -> Iterat
 
     `embedder` None takes the one that the settings name.
     """
-    if store is Store.SQLITE:
-        settings = read_settings(data=folder, store=store.value, embedder=embedder)
+    if store is not Store.AWS:
+        name = (folder / "log").resolve().as_uri() if store is Store.FILE else store.value
+        settings = read_settings(data=folder, store=name, embedder=embedder)
         log_to_stderr(settings.log)
         door = runtime.open_door(settings)
         try:

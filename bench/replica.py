@@ -84,7 +84,7 @@ class FarLogs(FolderLogs):
         self._pool.shutdown()
 
 
-class FarLog:
+class FarLog(Log):
     """One user's log, with a pause before each request."""
 
     def __init__(self, log: Log, pool: ThreadPoolExecutor, pause: Callable[[float], None]) -> None:
@@ -121,6 +121,10 @@ class FarLog:
     def delete_base(self, name: BaseName) -> None:
         self.pause(PUT_SECONDS)
         self._log.delete_base(name)
+
+    def may_delete(self) -> bool:
+        self.pause(PUT_SECONDS)
+        return self._log.may_delete()
 
     def list_user(self) -> None:
         self.pause(PUT_SECONDS)

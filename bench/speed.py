@@ -19,7 +19,7 @@ from steeltrap.runtime.local import open_embedder
 from steeltrap.servers.process.server import raise_descriptor_limit
 
 from .corpus import Corpus
-from .peer import LangGraph
+from .peer import sqlite_peer
 from .place import Place, fill, opened
 from .report import milliseconds
 from .servers import http_client, http_server
@@ -101,8 +101,7 @@ def measure(size: int, users: int, against: str | None, store: Store = Store.SQL
         peer = None
         if against is not None:
             # With an embedder of its own: one for both would have looked up the words when the second asks.
-            peer = LangGraph(folder / "peer.db", open_embedder(place.settings))
-            stack.callback(peer.close)
+            peer = stack.enter_context(sqlite_peer(folder / "peer.db", open_embedder(place.settings)))
             for caller, share in zip(callers, shares, strict=True):
                 peer.load(caller, share)
         new = list(corpus.texts(_SAVES + _WARM + _RECENT, part=1))

@@ -4,7 +4,8 @@ from enum import StrEnum
 
 
 class Store(StrEnum):
-    """The stores by the name that STEELTRAP_STORE gives them."""
+    """The stores by the name, or the scheme, that STEELTRAP_STORE gives them."""
 
     SQLITE = "sqlite"
+    FILE = "file"
     AWS = "aws"

@@ -63,6 +63,23 @@ def without_aws(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> pytest.Monke
     return monkeypatch
 
 
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Keep the first case of each test in the folders that STEELTRAP_TEST_FIRST names.
+
+    Another Python, library or store differs in kind, which one case shows; hundreds of inputs were tried on the first.
+    """
+    folders = {Path(__file__).parent / name for name in os.environ.get("STEELTRAP_TEST_FIRST", "").split()}
+    if not folders:
+        return
+    first: dict[str, pytest.Item] = {}
+    for item in items:
+        is_one_enough = item.path.parent in folders
+        first.setdefault(item.nodeid.partition("[")[0] if is_one_enough else item.nodeid, item)
+    kept = set(first.values())
+    config.hook.pytest_deselected(items=[item for item in items if item not in kept])
+    items[:] = [item for item in items if item in kept]
+
+
 def pytest_terminal_summary(terminalreporter: Any) -> None:
     """One line on what was left out, and why."""
     skipped = [report.longrepr[2].removeprefix("Skipped: ") for report in terminalreporter.stats.get("skipped", ())]

@@ -38,7 +38,6 @@ MOST_MS: Final = 200
 _CALLER: Final = Caller(UserRef("bench"), "default")
 _OTHER_SECONDS: Final = 5.0
 _PREPARE_SECONDS: Final = 60.0
-_IDLE_SECONDS: Final = 1.0
 _FAULT: Final = "Traceback (most recent call last)"
 """Each line of the log that begins one is a fault: the log of errors has a traceback for what nobody expected."""
 
@@ -46,7 +45,7 @@ _FAULT: Final = "Traceback (most recent call last)"
 @dataclass(frozen=True, slots=True)
 class Row:
     """An attack's outcome. `others_ms` is how long a call of another user took after it, None without an answer;
-    `idle_ms` is the longest wait just before it, while nothing was asked: what the machine is otherwise busy with."""
+    `machine_ms` is how late a thread beside it woke that only sleeps: what the machine itself took of the wait."""
 
     attack: str
     seconds: float
@@ -54,7 +53,7 @@ class Row:
     ended: bool
     probes: int
     longest_ms: float
-    idle_ms: float
+    machine_ms: float
     others_ms: float | None
     faults: int
     whole: bool
@@ -84,7 +83,7 @@ def show(rows: Iterator[Row], as_json: bool) -> bool:
     """Print the rows as they come, the longest wait at the end. Whether all were fine."""
     seen = []
     if not as_json:
-        say(f"{'attack':58} {'took s':>7} {'healthz ms':>10} {'idle ms':>7} {'others ms':>9}  answers")
+        say(f"{'attack':58} {'took s':>7} {'healthz ms':>10} {'machine ms':>10} {'others ms':>9}  answers")
     for row in rows:
         seen.append(row)
         if not as_json:
@@ -105,7 +104,7 @@ def _line(row: Row) -> str:
     said = " ".join(f"{status}x{count}" for status, count in sorted(row.statuses.items()))
     notes = [said, *(["no end"] if not row.ended else []), *([f"{row.faults} faults"] if row.faults else [])]
     mark = "" if row.is_fine else "  <--"
-    waited = f"{row.longest_ms:>10.0f} {row.idle_ms:>7.0f} {others:>9}"
+    waited = f"{row.longest_ms:>10.0f} {row.machine_ms:>10.0f} {others:>9}"
     return f"{row.attack[:58]:58} {row.seconds:>7.1f} {waited}  {', '.join(notes)}{mark}"
 
 
@@ -117,8 +116,6 @@ def _attack(
     attack.prepare(target)
     target.statuses.clear()
     _probed(probes)
-    time.sleep(_IDLE_SECONDS)
-    idle = _probed(probes)
     logged = len(server.logged)
     began = time.monotonic()
     target.ends = began + seconds
@@ -137,7 +134,7 @@ def _attack(
         ended=ended,
         probes=probed["probes"],
         longest_ms=probed["longest_ms"],
-        idle_ms=idle["longest_ms"],
+        machine_ms=probed["machine_ms"],
         others_ms=others,
         faults=faults,
         whole=not attack.whole or set(target.statuses) == {200},

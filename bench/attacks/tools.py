@@ -74,6 +74,9 @@ GIVEN: Final[dict[str, Given]] = {
         [{**_MANY, "content": text} for text in HARD.values()] + [{"content": "An episode", "messages": _within(_SAID)}]
     ),
     "core.batch_save": _items("items"),
+    "core.put": lambda target: [
+        {"items": [{"id": id, "content": hard(i), "tags": _TAGS} for i, id in enumerate(target.ids[:50])]}
+    ],
     "core.update": _changes(tags=_TAGS, metadata=_METADATA),
     "core.batch_update": _updates,
     "core.consolidate": lambda target: [{"ids": target.ids[34:84]}, {"ids": target.ids[:3]}, {"ids": target.ids[:50]}],
@@ -143,6 +146,10 @@ GIVEN: Final[dict[str, Given]] = {
     ],
     "episodic.retrieve_memory": _queries(limit=100, detail_limit=100),
     "episodic.retrieve_memory_raw": _queries(limit=100, detail_limit=100),
+    "files.memory": lambda target: [
+        {"command": "create", "path": f"/memories/hard/{i}.txt", "file_text": (text * 100)[:32_000]}
+        for i, text in enumerate(HARD.values())
+    ],
     "episodic.add_message": lambda target: [
         {"message": {"role": "user", "content": text * 100}, "conversation_id": "long"} for text in HARD.values()
     ],

@@ -207,6 +207,14 @@ def test_replica_compares_a_log_near_and_far_with_sqlite_alone():
     assert figures["far_cold_ms"]["30 memories"]["median"] > 2 * 25
 
 
+def test_langgraph_compares_our_store_with_the_one_of_langgraph():
+    command = [*COMMAND, "bench", "langgraph", "--size", "20", "--json"]
+    figures = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    assert figures["size"] == 20
+    assert figures["search_ratio"] == pytest.approx(figures["search_p50_ms"] / figures["peer_search_p50_ms"], rel=0.01)
+    assert figures["put_ratio"] == pytest.approx(figures["put_per_s"] / figures["peer_put_per_s"], rel=0.01)
+
+
 def test_warm_says_what_a_function_adds():
     # In a process of its own: a function's log is JSON from then on.
     command = [*COMMAND, "bench", "warm", "--calls", "3", "--json"]

@@ -385,3 +385,12 @@ def test_superseding_of_no_earlier_memory_is_refused_by_its_line(tmp_path, named
     memories = [{"id": "early", "text": "one", "supersedes": [named]}, {"id": "late", "text": "two"}]
     with pytest.raises(InvalidInput, match=rf"line 1: `supersedes` names '{named}', which is no earlier memory's `id`"):
         read(jsonl(tmp_path / "own.jsonl", {"memories": memories, "questions": []}))
+
+
+def test_over_a_log_every_figure_is_the_same_to_the_last_digit(run, own, beam, longmemeval):
+    def measured(store):
+        figures = json.loads(run("bench", "quality", own, beam, longmemeval, "--store", store, "--json").stdout)
+        differ = ("store", "load_per_s", "search_p50_ms", "search_p95_ms")
+        return {name: {key: each[key] for key in each if key not in differ} for name, each in figures.items()}
+
+    assert measured("file") == measured("sqlite")

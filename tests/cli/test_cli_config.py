@@ -99,10 +99,10 @@ def test_a_value_that_does_not_fit_changes_nothing(run, data, arguments, said):
     assert not data.exists()
 
 
-def test_a_file_with_a_mistake_is_refused_by_every_command_and_left_as_it_is(run, data):
+def test_a_file_with_a_mistake_is_refused_by_every_command_but_doctor_and_left_as_it_is(run, data):
     data.mkdir()
     (data / "steeltrap.toml").write_text("cahe_mb = 3\n")
-    for arguments in (["recall", "tea"], ["config"], ["config", "set", "cache_mb", "3"], ["doctor"]):
+    for arguments in (["recall", "tea"], ["config"], ["config", "set", "cache_mb", "3"]):
         refused = run(*arguments)
         assert (refused.exit_code, "did you mean `cache_mb`?" in refused.stderr) == (2, True)
     assert (data / "steeltrap.toml").read_text() == "cahe_mb = 3\n"
@@ -113,3 +113,19 @@ def test_a_variable_that_goes_first_is_named_when_its_setting_is_set(run, monkey
     assert (
         "STEELTRAP_CACHE_MB is set in the environment and goes first" in run("config", "set", "cache_mb", "64").stderr
     )
+
+
+def test_doctor_names_what_is_wrong_with_the_settings_file_and_checks_the_rest(run, data):
+    data.mkdir()
+    (data / "steeltrap.toml").write_text("cahe_mb = 3\ncache_mb = 2\n")
+    result = run("doctor", "--json")
+    assert result.exit_code == 1
+    first, *others = json.loads(result.stdout)["checks"]
+    assert (first["check"], first["state"], "did you mean `cache_mb`?" in first["found"]) == (
+        "settings",
+        "broken",
+        True,
+    )
+    assert {"sqlite", "embedder", "folder"} <= {check["check"] for check in others}
+    (data / "steeltrap.toml").write_text("cache_mb = \n")
+    assert "is not valid TOML" in json.loads(run("doctor", "--json").stdout)["checks"][0]["found"]

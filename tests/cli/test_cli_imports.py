@@ -56,6 +56,11 @@ def notes(folder, *texts, name="notes.txt"):
     return path
 
 
+def test_one_conversation_is_listed_as_one_episode(run, load, tmp_path):
+    load(exports.as_json(tmp_path / "c.json", [exports.chatgpt("c1", *TALK)]))
+    assert run("imports").stdout.splitlines()[1].endswith(", 1 episode")
+
+
 def test_an_import_is_listed_with_what_it_did(run, ask, load, listed, tmp_path):
     assert run("imports").stdout == "Nothing was imported yet.\n"
     chats = exports.as_zip(tmp_path / "chats.zip", **{"conversations.json": [exports.chatgpt("c1", *TALK)]})
@@ -86,6 +91,12 @@ def test_an_undo_takes_back_what_the_import_brought_and_nothing_else(run, load, 
     assert list(stored(run)) == ["The otter swims."]
     assert "was taken back already" in undo(id, code=4)
     assert load(path)["written"] == 4
+
+
+def test_an_undo_takes_yes_like_commands_that_ask(run, load, tmp_path):
+    id = load(notes(tmp_path, "The heron fishes."))["import"]
+    assert run("import", "--undo", id, "--yes").exit_code == 0
+    assert stored(run) == {}
 
 
 def test_an_undo_leaves_what_was_changed_since_and_lists_it(run, ask, load, undo, tmp_path):

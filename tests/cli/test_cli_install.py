@@ -64,7 +64,8 @@ def home(tmp_path, monkeypatch):
 
 
 def contents(home):
-    return {str(path.relative_to(home)): path.read_bytes() for path in home.rglob("*") if path.is_file()}
+    files = [path for path in home.rglob("*") if path.is_file() and path.name != ".made-by-steeltrap"]
+    return {str(path.relative_to(home)): path.read_bytes() for path in files}
 
 
 def read(path):
@@ -101,7 +102,17 @@ def test_a_client_without_files_gets_a_server_and_hooks_and_undo_leaves_nothing(
         events = {shlex.split(command)[2] for command in commands}
         assert {"session-start", "prompt", "stop", "pre-compact"} <= events <= set(EVENTS)
     assert run("install", client, "--undo", "--yes").exit_code == 0
-    assert contents(home) == {}
+    assert list(home.iterdir()) == []
+
+
+def test_undo_takes_away_no_folder_of_the_users_and_none_with_files_of_theirs(run, home):
+    (home / ".cursor").mkdir()
+    assert run("install", "cursor", "--yes").exit_code == 0
+    assert run("install", "gemini", "--yes").exit_code == 0
+    (home / ".gemini" / "oauth.json").write_text("{}")
+    for client in ("cursor", "gemini"):
+        assert run("install", client, "--undo", "--yes").exit_code == 0
+    assert {str(path.relative_to(home)) for path in home.rglob("*")} == {".cursor", ".gemini", ".gemini/oauth.json"}
 
 
 @pytest.mark.parametrize("client", CLIENTS)

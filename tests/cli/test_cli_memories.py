@@ -246,3 +246,10 @@ def test_a_command_on_a_deleted_memory_names_undo(run, command):
         3,
         f"The memory {id} is deleted; `steeltrap undo {id}` restores it.\n",
     )
+
+
+def test_a_delete_that_is_confirmed_beforehand_is_taken(run, ask):
+    id = ask("core.save", content="Ana likes tea")["id"]
+    assert run("delete", id, "--yes").exit_code == 0
+    assert run("recall", "tea", "-y").exit_code == 2
+    assert ask("core.list")["total"] == 0

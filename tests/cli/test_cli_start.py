@@ -168,10 +168,11 @@ def test_every_package_of_the_server_is_one_of_its_extra():
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
     asked = {canonicalize_name(Requirement(each).name) for each in extras["server"]}
     modules = {name for name, extra in application._EXTRAS.items() if extra == "server"}
-    assert {canonicalize_name(packages_distributions()[name][0]) for name in modules} <= asked
+    distributions = packages_distributions()
+    assert {canonicalize_name(distributions[name][0]) for name in modules} <= asked
     for source in (ROOT / "shared/steeltrap/servers").glob("[acp]*/*.py"):
         for name in re.findall(r"^\s*(?:from|import) (\w+)", source.read_text(), re.MULTILINE):
-            [distribution] = packages_distributions().get(name, ["steeltrap"])
+            [distribution] = distributions.get(name, ["steeltrap"])
             assert canonicalize_name(distribution) not in asked or name in modules, source
 
 

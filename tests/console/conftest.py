@@ -37,8 +37,9 @@ def engine() -> Iterator[Any]:
     if path is None:
         reason = "Chromium is not on the path: `apt-get install chromium` installs it"
         (pytest.fail if os.environ.get("STEELTRAP_REQUIRE_ALL") == "1" else pytest.skip)(reason)
-    from playwright.sync_api import sync_playwright
+    from playwright.sync_api import expect, sync_playwright
 
+    expect.set_options(timeout=30_000)
     with sync_playwright() as playwright:
         # A container's own limits stand in for the sandbox, which root can't use.
         browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
@@ -85,6 +86,12 @@ def site(tmp_path: Path) -> Iterator[Site]:
     yield from _site(tmp_path, seeded=True)
 
 
+@pytest.fixture(scope="session")
+def looked_at(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """The same memories, for tests that only look at pages."""
+    yield from _site(tmp_path_factory.mktemp("looked-at"), seeded=True)
+
+
 @pytest.fixture
 def empty_site(tmp_path: Path) -> Iterator[Site]:
     yield from _site(tmp_path)
@@ -92,7 +99,7 @@ def empty_site(tmp_path: Path) -> Iterator[Site]:
 
 @pytest.fixture(scope="session")
 def large_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    """Ten thousand memories."""
+    """A few thousand memories."""
     yield from _site(tmp_path_factory.mktemp("many"), number=seeding.MANY)
 
 

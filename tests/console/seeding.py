@@ -6,7 +6,7 @@ from uuid import UUID
 from clock import SettableClock
 from steeltrap.client.in_process import Memory
 
-MANY = 10_000
+MANY = 3_000
 
 _DAYS: list[dict[str, dict[str, Any]]] = [
     {

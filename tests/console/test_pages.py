@@ -75,8 +75,8 @@ def findings(page: Any) -> list[str]:
 
 
 @pytest.mark.parametrize("path", _PAGES)
-def test_a_page_has_no_obstacle_in_light_and_in_dark(page: Any, site: Site, path: str) -> None:
-    opened(page, site, path)
+def test_a_page_has_no_obstacle_in_light_and_in_dark(page: Any, looked_at: Site, path: str) -> None:
+    opened(page, looked_at, path)
     assert findings(page) == []
     page.emulate_media(color_scheme="dark")
     assert findings(page) == []
@@ -94,9 +94,9 @@ def test_the_pages_before_there_is_anything_and_without_a_session_have_no_obstac
 
 
 @pytest.mark.parametrize("path", _PAGES)
-def test_a_page_fits_a_phone(page: Any, site: Site, path: str) -> None:
+def test_a_page_fits_a_phone(page: Any, looked_at: Site, path: str) -> None:
     page.set_viewport_size({"width": 360, "height": 740})
-    opened(page, site, path)
+    opened(page, looked_at, path)
     assert page.evaluate("document.documentElement.scrollWidth") <= 360
 
 
@@ -140,7 +140,7 @@ def test_a_text_that_turns_direction_turns_nothing_around_it(page: Any, empty_si
 
 
 @pytest.mark.xdist_group("large")
-def test_ten_thousand_memories_are_scrolled_to_the_end_and_each_is_met_once(page: Any, large_site: Site) -> None:
+def test_thousands_of_memories_are_scrolled_to_the_end_and_each_is_met_once(page: Any, large_site: Site) -> None:
     page.goto(f"{large_site.url}/console/timeline")
     page.set_default_timeout(0)
     seen = page.evaluate(

@@ -24,6 +24,7 @@ SAVING: dict[str, tuple[str, dict[str, Any]]] = {
     "records": ("records.memory_store", {"content": TEXT, "tags": ["bird"], "metadata": {"by": "eye"}}),
     "associative": ("associative.memory_store", {"content": TEXT, "scope": "work/birds"}),
     "associative, of a category": ("associative.memory_store", {"content": TEXT, "category": "fact"}),
+    "files": ("files.memory", {"command": "create", "path": "/memories/birds.md", "file_text": TEXT}),
 }
 SEARCHING: dict[str, tuple[str, dict[str, Any]]] = {
     "core": ("core.search", {"query": "heron"}),
@@ -61,7 +62,7 @@ def the_memory(run: Run) -> dict[str, Any]:
 
 
 def test_every_dialect_has_its_place_in_these_tables() -> None:
-    assert set(SEARCHING) == set(CATALOGUE.toolsets)
+    assert set(SEARCHING) == set(CATALOGUE.toolsets) - {"files"}, "which has no search"
     assert {tool.split(".")[0] for tool, _ in SAVING.values()} == set(CATALOGUE.toolsets) - {"episodic"}
 
 
@@ -80,6 +81,7 @@ def test_every_dialect_has_its_place_in_these_tables() -> None:
         ("records", ALL - {"categories"}),
         ("associative", ALL - {"categories"}),
         ("associative, of a category", ALL),
+        ("files", ALL - {"categories"}),
     ],
 )
 def test_what_is_saved_through_one_is_found_through_the_others(run: Run, saved: str, seen: frozenset[str]) -> None:

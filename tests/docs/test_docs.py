@@ -25,7 +25,7 @@ from steeltrap.toolsets import CATALOGUE
 
 ROOT = Path(__file__).parents[2]
 OF_THE_ROOT = [ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")]
-WITH_CODE = ["docs/python.md", "docs/client.md"]
+WITH_CODE = ["docs/python.md", "docs/client.md", "docs/integrations/langgraph.md"]
 PAGES = [*OF_THE_ROOT, *sorted(ROOT.glob("docs/**/*.md")), *sorted(ROOT.glob("examples/*.md"))]
 
 

@@ -3,8 +3,11 @@
 import re
 import subprocess
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
+from hatchling.metadata.core import ProjectMetadata
+from hatchling.plugin.manager import PluginManager
 
 from docs import installs
 from steeltrap.version import RELEASED
@@ -63,3 +66,18 @@ def test_the_plugin_starts_what_an_index_has_only_once_it_is_there(released: boo
     )
     assert done.stdout == starts
     assert ("not on PATH" in done.stderr) is not released
+
+
+def test_an_index_shows_the_readme_with_links_and_pictures_that_lead_into_the_repository() -> None:
+    project = ProjectMetadata(str(ROOT), PluginManager())
+    links = re.findall(r"(!?)\[[^\]]*\]\(([^)]+)\)", project.core.readme)
+    text = (ROOT / "README.md").read_text()
+    assert len(links) == len(re.findall(r"!?\[[^\]]*\]\([^)]+\)", text))
+    repository = urlsplit(project.core.urls["Source"]).path
+    for is_picture, link in links:
+        url = urlsplit(link)
+        assert url.scheme == "https", link
+        if url.path.startswith(f"{repository}/"):
+            kind, _, path = url.path.removeprefix(f"{repository}/").partition("main/")
+            assert (url.netloc, kind) == (("raw.githubusercontent.com", "") if is_picture else ("github.com", "blob/"))
+            assert (ROOT / path).is_file(), link

@@ -107,7 +107,7 @@ def test_what_the_registry_rejects_is_noticed(change: dict[str, Any]) -> None:
 
 def test_pypi_shows_the_registry_who_owns_the_name() -> None:
     """The registry looks for `mcp-name: NAME` in the description of the release, which is the README."""
-    assert 'readme = "README.md"' in PYPROJECT
+    assert 'fragments = [{ path = "README.md" }]' in PYPROJECT
     assert re.findall(r"mcp-name: (\S+)", (ROOT / "README.md").read_text()) == [ENTRY["name"]]
     [owner] = re.findall(r"^Source = \"https://github.com/([^/]+)/", PYPROJECT, re.MULTILINE)
     assert ENTRY["name"] == f"io.github.{owner}/steeltrap", "GitHub's sign-in allows only names of its owner"

@@ -24,8 +24,17 @@ RULES: Final = (
     r"`deleted` goes with `limit` and `offset` only",
     r"`\w+` is for the operation '\w+' only",
     r"`\w+` is required for an? ",
-    # About different ids, when an id and its start can be the same.
+    # About different ids, when an id and its start can be the same, or beside other fields.
     r"give 2 to 50 different memory ids to consolidate",
+    r"An id is given twice; put each memory once\.",
+    r"memory [0-9a-f-]+ is edited twice in one batch",
+    # Of the memory tool, each of whose commands has arguments of its own.
+    r"`\w+` (needs|takes) `",
+    r"(Path|A path|The path) ",
+    r"Invalid `(view_range|insert_line)` parameter",
+    r"No replacement was performed",
+    r"`old_str` must not be empty",
+    r"Cannot (delete|rename) the /memories directory",
     # Among hundreds of names, or letters of every script, for which patterns aren't portable.
     r"No time zone is called ",
     r"`\w+` must be a path such as ",

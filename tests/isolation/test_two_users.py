@@ -8,9 +8,10 @@ sizes) reaches her by any way.
 import itertools
 import json
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 from uuid import UUID
 
 import pytest
@@ -92,15 +93,45 @@ def _fill(world: World) -> list[str]:
     return ids
 
 
-@pytest.fixture
-def worlds(tmp_path: Path, open_store: Opening) -> Iterator[tuple[World, World, list[str]]]:
-    there = World(tmp_path / "there", open_store, with_ana=True)
-    alone = World(tmp_path / "alone", open_store, with_ana=False)
+Worlds = tuple[World, World, list[str]]
+
+
+@contextmanager
+def _worlds(folder: Path, open_store: Opening) -> Iterator[Worlds]:
+    there = World(folder / "there", open_store, with_ana=True)
+    alone = World(folder / "alone", open_store, with_ana=False)
     ids = _fill(there)
     _fill(alone)
     yield there, alone, ids
     there.store.close()
     alone.store.close()
+
+
+@pytest.fixture
+def worlds(tmp_path: Path, open_store: Opening) -> Iterator[Worlds]:
+    """A world with Ana and Eve, one with Eve alone, and Ana's ids."""
+    with _worlds(tmp_path, open_store) as worlds:
+        yield worlds
+
+
+def _kept(*_: object, **__: object) -> Literal["function", "module"]:
+    """Real parts take seconds to fill a world."""
+    return "module" if chosen() == "aws" else "function"
+
+
+@pytest.fixture(scope=_kept)
+def kept_worlds(tmp_path_factory: pytest.TempPathFactory, open_store: Opening) -> Iterator[Worlds]:
+    """Worlds in which Eve may have read before, the same in both."""
+    with _worlds(tmp_path_factory.mktemp("worlds"), open_store) as worlds:
+        yield worlds
+
+
+@pytest.fixture(scope=_kept)
+def kept_world(tmp_path_factory: pytest.TempPathFactory, open_store: Opening) -> Iterator[tuple[World, list[str]]]:
+    """A world with Ana and Eve in which Eve may have asked before, and Ana's ids."""
+    world = World(tmp_path_factory.mktemp("world"), open_store, with_ana=True)
+    yield world, _fill(world)
+    world.store.close()
 
 
 # What Eve sends
@@ -183,10 +214,8 @@ def _seen(result: Result) -> str:
 
 
 @pytest.mark.parametrize("tool", CATALOGUE.tools(), ids=lambda tool: tool.full_name)
-def test_whatever_eve_sends_she_is_answered_as_if_ana_did_not_exist(
-    worlds: tuple[World, World, list[str]], tool: Tool
-) -> None:
-    there, alone, ids = worlds
+def test_whatever_eve_sends_she_is_answered_as_if_ana_did_not_exist(request: pytest.FixtureRequest, tool: Tool) -> None:
+    there, alone, ids = request.getfixturevalue("kept_worlds" if tool.access == "read" else "worlds")
     poison = _poison(ids)
     arguments = _records(poison) if tool.full_name == "core.import" else _objects(tool.input_schema, poison)
     before = _seen(there.invoke("core.export", {"limit": 1000}, ANA))
@@ -213,9 +242,9 @@ _BY_ID = [
 
 @pytest.mark.parametrize(("tool", "name"), _BY_ID, ids=lambda part: getattr(part, "full_name", part))
 def test_anothers_id_is_answered_exactly_as_an_unknown_one(
-    worlds: tuple[World, World, list[str]], tool: Tool, name: str
+    kept_world: tuple[World, list[str]], tool: Tool, name: str
 ) -> None:
-    world, _, ids = worlds
+    world, ids = kept_world
     own = str(UUID(int=10**6, version=4))
     for id in (ids[0], ids[1], ids[-1]):  # one that is there, one that is deleted, one of a turn
         for form in ("{}", "note-{}"):
@@ -238,7 +267,7 @@ def test_anothers_id_is_answered_exactly_as_an_unknown_one(
             assert answers[0] == answers[1]
 
 
-def test_scores_do_not_move_when_another_writes(worlds: tuple[World, World, list[str]]) -> None:
+def test_scores_do_not_move_when_another_writes(worlds: Worlds) -> None:
     world, _, _ = worlds
     asked = {"query": "otter pond dawn", "why": True, "include_conversation": True}
     before = _seen(world.invoke("core.search", asked))
@@ -248,7 +277,7 @@ def test_scores_do_not_move_when_another_writes(worlds: tuple[World, World, list
     assert _seen(world.invoke("core.search", asked)) == before
 
 
-def test_one_idempotency_key_of_two_users_is_two_memories(worlds: tuple[World, World, list[str]]) -> None:
+def test_one_idempotency_key_of_two_users_is_two_memories(worlds: Worlds) -> None:
     world, _, _ = worlds
     saved = [
         world.door.invoke("core.save", {"content": "the same"}, caller, idempotency_key="key").body["id"]
@@ -263,9 +292,9 @@ def test_one_idempotency_key_of_two_users_is_two_memories(worlds: tuple[World, W
     [None, Caller(UserRef("")), Caller(UserRef("x" * 3000)), Caller(UserRef("a\x00b")), Caller(UserRef("\ud83d"))],
 )
 def test_without_a_usable_identity_nothing_is_answered(
-    worlds: tuple[World, World, list[str]], caller: Caller | None
+    kept_world: tuple[World, list[str]], caller: Caller | None
 ) -> None:
-    world, _, _ = worlds
+    world, _ = kept_world
     for tool in CATALOGUE.tools():
         error = world.door.invoke(tool, dict(tool.examples[0]), caller).error
         assert error is not None
@@ -274,9 +303,7 @@ def test_without_a_usable_identity_nothing_is_answered(
 
 
 @pytest.mark.parametrize("name", ["ana/", "../ana", "ANA", "ana\n", "ana'--", "%", "an_", "🫖" * 200, ".", "x" * 1000])
-def test_users_with_odd_names_have_nothing_in_common_with_ana(
-    worlds: tuple[World, World, list[str]], name: str
-) -> None:
+def test_users_with_odd_names_have_nothing_in_common_with_ana(worlds: Worlds, name: str) -> None:
     world, _, _ = worlds
     odd = Caller(UserRef(name), agent_id="agent", conversation_id="zqtalk")
     asked = {"query": "zqheron", "include_conversation": True}

@@ -19,6 +19,9 @@ ROOT = Path(__file__).parents[2]
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())
 LOCKS = [ROOT / "constraints.txt", *sorted((ROOT / "locks").glob("*.txt"))]
 ALL, PRODUCT, LIBRARY = ROOT / "constraints.txt", ROOT / "locks" / "product.txt", ROOT / "locks" / "library.txt"
+AGENTS = ROOT / "locks" / "agents.txt"
+OF_AGENTS = {"openai-agents", "google-adk"}
+"""The extras that want older packages than the others."""
 
 
 def _locked(lock: Path) -> list[tuple[Requirement, int]]:
@@ -28,16 +31,18 @@ def _locked(lock: Path) -> list[tuple[Requirement, int]]:
 
 
 def _named() -> dict[str, list[Requirement]]:
-    """The requirements in pyproject.toml: the library's, the product's with its server, and all with extras and groups.
-    Our own model is built here.
+    """The requirements in pyproject.toml: the library's, the product's with its server, all with groups and the extras
+    that fit together, and those of `make agents`. Our own model is built here.
     """
     library = PROJECT["project"]["dependencies"]
     product = [*library, *PROJECT["project"]["optional-dependencies"]["server"]]
-    extras = [*chain.from_iterable(PROJECT["project"]["optional-dependencies"].values())]
+    optional = PROJECT["project"]["optional-dependencies"]
+    extras = [*chain.from_iterable(lines for extra, lines in optional.items() if extra not in OF_AGENTS)]
+    agents = [*library, *chain.from_iterable(optional[extra] for extra in OF_AGENTS)]
     theirs = [line for line in extras if not line.startswith("steeltrap-")]
     grouped = [line for group in PROJECT["dependency-groups"].values() for line in group if isinstance(line, str)]
     everything = [*library, *theirs, *grouped]
-    named = {"library": library, "product": product, "all": everything}
+    named = {"library": library, "product": product, "all": everything, "agents": agents}
     return {which: [*map(Requirement, lines)] for which, lines in named.items()}
 
 
@@ -53,8 +58,8 @@ def test_every_package_of_a_lock_file_has_one_version_and_a_hash(lock: Path) -> 
 
 @pytest.mark.parametrize(
     ("lock", "which"),
-    [(LIBRARY, "library"), (PRODUCT, "product"), (ALL, "all")],
-    ids=["library", "product", "all"],
+    [(LIBRARY, "library"), (PRODUCT, "product"), (ALL, "all"), (AGENTS, "agents")],
+    ids=["library", "product", "all", "agents"],
 )
 def test_every_dependency_is_locked_in_a_version_that_it_admits(lock: Path, which: str) -> None:
     locked: dict[str, list[Requirement]] = {}

@@ -1,8 +1,11 @@
 """The analysis of words in Cyrillic, Arabic and India's scripts: forms of a word are found by each other."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from steeltrap.text.words import fold_case, tokens
+from steeltrap.text.spelling import ALPHABETS
+from steeltrap.text.words import fold_case, tokens, word_tokens
 
 
 @pytest.mark.parametrize(
@@ -47,3 +50,8 @@ def test_short_i_is_a_letter_of_its_own_and_io_is_found_without_its_dots() -> No
 
 def test_short_words_of_other_scripts_keep_their_letters() -> None:
     assert tokens("بيت дом घर בית") == ["بيت", "дом", "घर", "בית"]
+
+
+@given(st.one_of(*(st.text(alphabet=letters, min_size=1, max_size=20) for letters in ALPHABETS)))
+def test_the_token_of_a_folded_word_is_that_of_a_text_of_it_alone(word: str) -> None:
+    assert word_tokens([word]) == tokens(word)
