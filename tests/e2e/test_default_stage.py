@@ -109,14 +109,18 @@ def test_a_function_whose_role_lacks_a_right_says_which(
 def test_a_forgotten_memory_is_in_no_object_and_no_item(
     aws: Aws, newcomer: Deployment, keys: Mapping[str, Any]
 ) -> None:
-    _, saved = newcomer.call_signed("core.save", keys["bob"], content="Xylophone lessons are on Thursdays.")
-    status, receipt = newcomer.call_signed("core.forget", keys["bob"], id=saved["id"])
-    assert (status, receipt["verified"]) == (200, True)
+    def call(tool: str, **arguments: Any) -> Any:
+        status, body = newcomer.call_signed(tool, keys["bob"], **arguments)
+        assert status == 200, body
+        return body
+
+    saved = call("core.save", content="Xylophone lessons are on Thursdays.")
+    assert call("core.forget", id=saved["id"])["verified"]
     store, bucket = aws.client("s3"), newcomer.outputs["ObjectBucket"]
     names = [each["Key"] for each in store.list_objects_v2(Bucket=bucket)["Contents"]]
     assert any("/b/" in name for name in names)
-    _, found = newcomer.call_signed("core.search", keys["bob"], query="xylophone lessons")
-    assert saved["id"] not in [hit["id"] for hit in found["results"]]
+    hits = call("core.search", query="xylophone lessons")["results"]
+    assert saved["id"] not in [hit["id"] for hit in hits]
 
 
 def test_the_daily_sweep_reaches_everyone(aws: Aws, newcomer: Deployment, keys: Mapping[str, Any]) -> None:

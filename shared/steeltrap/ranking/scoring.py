@@ -504,7 +504,9 @@ def _by_query(
     added: dict[str, Column] = {}
     # What adds to no memory is not computed: most queries and most spaces have little of this.
     if named:
-        added["speaker"] = weights.speaker * np.isin(candidates.speaker, named)
+        is_named = np.zeros(len(candidates.speakers))
+        is_named[named] = weights.speaker
+        added["speaker"] = is_named[candidates.speaker]
     if has_trait(candidates, _WISHES).any():
         wishes = has_trait(candidates, Trait.INSTRUCTION) + 0.5 * has_trait(candidates, Trait.PREFERENCE)
         added["wish"] = weights.wish * wishes * np.minimum(1.0, scored.semantic / RELATED)
@@ -525,7 +527,7 @@ def _towards_end(scored: Scored, direction: int) -> Column:
     time = np.where(candidates.occurred != NO_TIME, candidates.occurred, candidates.created)
     at = direction * (time // _MICROS_PER_HOUR)
     near = np.flatnonzero(scored.legs >= _COMPARABLE * scored.legs.max())
-    rank = np.searchsorted(np.unique(at[near]), at[near])
+    rank = np.unique(at[near], return_inverse=True)[1]
     added = np.zeros(len(candidates))
     added[near] = rank / max(1, int(rank.max()))
     return added

@@ -195,9 +195,10 @@ class Index:
     def _probable(self, probe: Probe) -> tuple[NDArray[np.intp], NDArray[np.float32]]:
         """The slots whose signs say that they are near, with their cosines."""
         vectors = [np.frombuffer(embedding, "<f4") for embedding in probe.embeddings]
-        rows = self._signs.probably_near(vectors[0])
-        if len(vectors) > 1:
-            rows = np.unique(np.concatenate([rows, *map(self._signs.probably_near, vectors[1:])]))
+        near = np.zeros(len(self._matrix.rows), np.bool_)
+        for vector in vectors:
+            near[self._signs.probably_near(vector)] = True
+        rows = np.flatnonzero(near)
         chunks = self._matrix.rows[rows]
         cosine: NDArray[np.float32] = np.maximum.reduce([cosines(chunks, vector) for vector in vectors])
         if self._one_chunk_each:

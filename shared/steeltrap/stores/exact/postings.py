@@ -127,7 +127,8 @@ class Postings:
         starts, stops = self._terms.searchsorted(digests).tolist(), self._terms.searchsorted(digests, "right").tolist()
         tail, slots, counts = (part[: self._tail_size] for part in self._tail)
         # The hundreds of spellings that a word may have are not looked for one by one.
-        recent = set(tail[np.isin(tail, digests)].tolist())
+        ordered = np.sort(digests)
+        recent = set(tail[ordered[ordered.searchsorted(tail, "right") - 1] == tail].tolist())
         found: dict[str, Posting] = {}
         for token, digest, start, stop in zip(wanted, digests.tolist(), starts, stops, strict=True):
             posting = self._slots[start:stop], self._counts[start:stop]
