@@ -36,7 +36,7 @@ if __name__ == "__main__":
 
 from infra.stage import Stage
 
-from docs import cost, installs, packages, registry, stub, tokens, tool_table
+from docs import cost, installs, packages, registry, scale, stub, tokens, tool_table
 
 DOCS = Path(__file__).parent
 ROOT = DOCS.parent
@@ -86,6 +86,7 @@ def pages() -> list[tuple[Path, str]]:
             (stub.ASYNC_STUB, stub.async_stub(CATALOGUE)),
             (tool_table.TABLE, tool_table.table(CATALOGUE)),
             (DOCS / "cost.md", cost.page((DOCS / "cost.md").read_text())),
+            (DOCS / "scale.md", scale.page((DOCS / "scale.md").read_text())),
             (packages.PAGE, packages.with_tables(packages.PAGE.read_text())),
             (DOCS / "agents.md", tokens.with_tokens(installs.with_installs((DOCS / "agents.md").read_text()))),
             (DOCS / "server.md", installs.with_installs((DOCS / "server.md").read_text())),

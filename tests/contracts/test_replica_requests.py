@@ -16,6 +16,7 @@ from contracts import log_places
 from contracts.entries import EMBEDDER, save
 from contracts.log_contract import ANA
 from contracts.test_bucket_logs import Counting
+from docs import cost
 from spaces import space_of
 from steeltrap.errors import Unavailable
 from steeltrap.invoke import Door
@@ -118,6 +119,21 @@ def test_an_empty_cache_reads_a_base_and_the_entries_behind_it(bucket: tuple[Cac
         assert counts.keys() == {"LIST", "GET"}
         assert counts["LIST"] == 1
         assert 66 <= counts["GET"] <= 66 + 10, "entry 1, the base, the entries, and what the last wave asks in vain"
+
+
+@pytest.mark.parametrize("behind", [0, 1, 5, 11])
+def test_a_first_read_takes_the_gets_that_the_cost_page_counts(bucket: tuple[Caches, Counting], behind: int) -> None:
+    caches, asked = bucket
+    with caches.door("one") as door:
+        _ask(door, "save", content="the heron waits")
+        assert isinstance(door.store, ReplicaStore)
+        door.store._replica(ANA).put_base()
+        for number in range(behind):
+            _ask(door, "save", content=f"the reed grows {number}")
+        with caches.door("two") as other:
+            asked.take()
+            _ask(other, "search", query="heron")
+            assert asked.take() == {"LIST": 1, "GET": cost.cold_gets(behind)}
 
 
 def test_a_forgetting_puts_a_stub_for_each_entry_since_the_last(bucket: tuple[Caches, Counting]) -> None:

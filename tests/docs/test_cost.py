@@ -81,17 +81,20 @@ def units(request: Any, answer: Any) -> float:
 
 def test_the_tables_are_as_generated() -> None:
     text = (ROOT / "docs" / "cost.md").read_text()
-    assert text.count("<!-- cost: ") == 4
+    assert text.count("<!-- cost: ") == 5 + len(cost.BILLS)
     assert text == cost.page(text), "run `make docs`"
 
 
 def test_an_idle_month_of_the_default_stage_is_under_a_dollar_and_so_are_a_thousand_calls_under_two_cents() -> None:
     idle, *_ = cost.BUCKET_SIZES
     assert idle.calls == 0
-    assert sum(of(idle) for of in cost.BUCKET_COMPONENTS.values()) < 1
-    thousand = cost.BucketSize(0, 0, 1_000, 0)
-    fixed = {name: of(idle) for name, of in cost.BUCKET_COMPONENTS.items()}
-    assert sum(of(thousand) - fixed[name] for name, of in cost.BUCKET_COMPONENTS.items()) < 0.02
+    assert cost.total("dynamodb", idle) < 1
+    assert cost.total("dynamodb", cost.BucketSize(0, 0, 1_000, 0)) - cost.total("dynamodb", idle) < 0.02
+
+
+def test_a_log_costs_nothing_while_nobody_calls_except_where_a_database_runs() -> None:
+    idle, *_ = cost.BUCKET_SIZES
+    assert {store for store in cost.BILLS if cost.total(store, idle) > 0.05} == {"postgres"}
 
 
 def told(tool: str, **arguments: Any) -> Callable[[Door], object]:
