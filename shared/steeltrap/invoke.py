@@ -10,6 +10,8 @@ from functools import partial
 from math import inf
 from typing import Any
 
+from pydantic import BaseModel
+
 from . import arguments as reading
 from . import telemetry
 from .engine import offline
@@ -166,9 +168,9 @@ class Door:
             call.quota.count_call()
         fields = reading.read(tool, arguments, call.zone)
         call.deadline.left()
-        reading.with_whole_ids(fields, partial(whole_ids, call))
+        run = partial(_answer, tool, call, fields)
         try:
-            answer = tool.answer_adapter.validate_python(tool.run(call, fields))
+            answer = call.space.ahead(run) if tool.access == "read" else run()
         except NotFound as error:
             raise offline.missing(call, error) from None
         if call.redacted:
@@ -184,6 +186,12 @@ class Door:
             case "redact" | "refuse":
                 return mode
         return self.catalogue.toolsets[tool.toolset].secrets
+
+
+def _answer(tool: Tool, call: Call, fields: BaseModel) -> object:
+    call.outcome = None
+    reading.with_whole_ids(fields, partial(whole_ids, call))
+    return tool.answer_adapter.validate_python(tool.run(call, fields))
 
 
 def refusal(permissions: Permissions, tool: Tool) -> AccessDenied | None:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from ..model import (
     Embedding,
@@ -24,6 +24,8 @@ from ..model import (
 from ..model.frozen import frozen
 from .changes import Change, Entry
 from .services import Deadline
+
+T = TypeVar("T")
 
 
 @frozen
@@ -121,6 +123,11 @@ class Space(Protocol):
 
     def until(self, deadline: Deadline) -> "Space":
         """The same memories with another deadline."""
+        ...
+
+    def ahead(self, read: Callable[[], T]) -> T:
+        """The answer of a read that changes nothing. A store that has to ask elsewhere what is newest may let it begin
+        meanwhile; it runs again where there was something new. Raises what the read raises."""
         ...
 
     def cached_at(self) -> datetime | None:

@@ -28,7 +28,7 @@ from ...text.words import WORDS_VERSION
 from . import conversations, items, keys, listing, usage
 from .client import MOST_ACTIONS, READ_SECONDS
 from .items import number, text
-from .partition import USER, Partition
+from .partition import USER, Partition, T
 from .searching import Searcher, Seen
 
 
@@ -45,6 +45,9 @@ class DynamoSpace:
 
     def until(self, deadline: Deadline) -> "DynamoSpace":
         return DynamoSpace(replace(self._partition, deadline=deadline), self._searcher, self._buffer)
+
+    def ahead(self, read: Callable[[], T]) -> T:
+        return read()
 
     def cached_at(self) -> datetime | None:
         return None

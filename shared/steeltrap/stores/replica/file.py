@@ -40,6 +40,7 @@ _CROWD_SECONDS: Final = 5.0
 _NEAR_SECONDS: Final = 0.3
 _GAP_SECONDS: Final = 0.14
 _USAGE_SECONDS: Final = 600.0
+_FAR_SECONDS: Final = 0.002
 
 _log = logging.getLogger("steeltrap")
 
@@ -68,6 +69,7 @@ class ReplicaFile(UserFile):
         self._make_room = make_room
         self._pause = pause
         self._known: tuple[Position, Identity | None] | None = None
+        self._log_seconds = 0.0
         self._highest = 0
         self._in_full: apsw.Connection | None = None
         self._created: LogEntry | None = None
@@ -94,6 +96,20 @@ class ReplicaFile(UserFile):
         self._is_offline = False
         note_current(self.path, self._clock.now())
 
+    def is_far(self) -> bool:
+        """Whether the log answers so late that a call had better read the rows that are here meanwhile, and may: this
+        process has brought the file to the end of the log before."""
+        return (
+            self._log_seconds >= _FAR_SECONDS
+            and self._known is not None
+            and self._known[1] == self._works_on == identity(self.path)
+            and not (self._is_offline or self._has_unapplied or self._is_beginning)
+        )
+
+    def known(self) -> tuple[Position, Identity | None] | None:
+        """The position that the file had when it was last read or written here. Another one stands for other rows."""
+        return self._known
+
     def go_offline(self) -> datetime | None:
         """Answer by what the file has, and change nothing, until it catches up; when it was at the end of the log last.
 
@@ -116,7 +132,11 @@ class ReplicaFile(UserFile):
         position = self._position()
         if position.n == 0:
             self._begin(deadline)
-        elif entries := self._log.read_on(position.n + 1):
+            return
+        began = self._clock.monotonic()
+        entries = self._log.read_on(position.n + 1)
+        self._log_seconds = self._clock.monotonic() - began
+        if entries:
             self._has_unapplied = True
             with self._write_turn(deadline.before()):
                 self._take_in(entries, deadline)

@@ -5,8 +5,10 @@ import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from datetime import datetime, timedelta
+from functools import partial
 from math import inf
 from pathlib import Path
 from typing import Final
@@ -15,7 +17,7 @@ from ...errors import SteeltrapError, Unavailable
 from ...model import UserRef
 from ...ports import Clock, Deadline, Embedder, Gone, Logs
 from ..data_folder import DataFolder
-from ..sqlite.file import UserFile
+from ..sqlite.file import T, UserFile
 from ..sqlite.space import SqliteSpace
 from ..sqlite.store import SqliteStore
 from .caching import discard
@@ -169,7 +171,8 @@ class ReplicaStore(SqliteStore):
 
 class _Call:
     """Asks for a user's file in one call: the first time it is brought to the end of its log, and again where the cache
-    has given it up meanwhile. `cached_at` is when the file was there last, where the log can't be reached."""
+    has given it up meanwhile. `cached_at` is when the file was there last, where the log can't be reached. While a call
+    reads ahead, `_notes` has the uses of memories by an answer that may not stand."""
 
     def __init__(self, file: Callable[[], ReplicaFile], reach: Reach, deadline: Deadline) -> None:
         self.cached_at: datetime | None = None
@@ -178,14 +181,58 @@ class _Call:
         self._deadline = deadline
         self._lock = threading.Lock()
         self._is_current = False
+        self._notes: list[Callable[[], None]] | None = None
 
     def __call__(self) -> ReplicaFile:
         file = self._file()
         with self._lock:
-            if not self._is_current or file.is_lost():
+            if self._notes is None and (not self._is_current or file.is_lost()):
                 self.cached_at = self._reach.bring_up(file, self._deadline)
                 self._is_current = True
         return file
+
+    def ahead(self, read: Callable[[], T]) -> T:
+        """The answer of a read by the rows that are here, while the log is asked. It stands where the log has nothing
+        newer: rows that were current at one moment of the call were so for all of it."""
+        file = self._file()
+        if self._is_current or not file.is_far():
+            return read()
+        position, begun = file.known(), threading.Event()
+        with ThreadPoolExecutor(1) as pool:
+            pull = pool.submit(self._pull, file, begun)
+            begun.wait()  # else this thread may hold the interpreter for 5 ms before the log is asked
+            self._notes = []
+            try:
+                answer = read()
+            except Exception:
+                if self._is_confirmed(pull, file, position):
+                    raise
+            else:
+                if self._is_confirmed(pull, file, position):
+                    return answer
+        return read()
+
+    def _pull(self, file: ReplicaFile, begun: threading.Event) -> datetime | None:
+        begun.set()
+        return self._reach.bring_up(file, self._deadline)
+
+    def _is_confirmed(self, pull: "Future[datetime | None]", file: ReplicaFile, position: object) -> bool:
+        """Whether the log had nothing newer than the rows at a position. Raises Unavailable."""
+        notes, self._notes = self._notes or [], None
+        self.cached_at = pull.result()
+        self._is_current = True
+        if self.cached_at is not None or file.known() != position:
+            return False
+        for note in notes:
+            note()
+        return True
+
+    def note(self, note: Callable[[], None]) -> None:
+        """Note a use of memories, once it is sure that the answer which used them stands."""
+        if self._notes is None:
+            note()
+        else:
+            self._notes.append(note)
 
 
 class _ReplicaSpace(SqliteSpace):
@@ -198,8 +245,14 @@ class _ReplicaSpace(SqliteSpace):
     def until(self, deadline: Deadline) -> "_ReplicaSpace":
         return _ReplicaSpace(self._call, self._clock, deadline)
 
+    def ahead(self, read: Callable[[], T]) -> T:
+        return self._call.ahead(read)
+
     def cached_at(self) -> datetime | None:
         return self._call.cached_at
+
+    def note_access(self, ids: Sequence[str], at: datetime) -> None:
+        self._call.note(partial(super().note_access, ids, at))
 
     def check_purge(self) -> None:
         if not self._call().may_purge():

@@ -156,6 +156,9 @@ class SqliteSpace:
     def until(self, deadline: Deadline) -> "SqliteSpace":
         return SqliteSpace(self._opened, self._clock, deadline)
 
+    def ahead(self, read: Callable[[], T]) -> T:
+        return read()
+
     def cached_at(self) -> datetime | None:
         return None
 
