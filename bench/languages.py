@@ -14,7 +14,7 @@ from unicodedata import combining, normalize
 import apsw
 import Stemmer
 
-from steeltrap.cli.terminal import say, write_json
+from steeltrap.cli.session import say, write_json
 
 from .quality.asking import ask
 from .quality.formats import read

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from steeltrap.cli.terminal import say, write_json
+from steeltrap.cli.session import say, write_json
 
 
 def show(figures: Mapping[str, Any], as_json: bool, titles: Mapping[str, str]) -> None:

@@ -8,7 +8,8 @@ from statistics import fmean, quantiles
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 
-from steeltrap.cli.terminal import CliSession, opened, progress_bar, say, write_json
+from steeltrap.cli.session import CliSession, opened, say, write_json
+from steeltrap.cli.terminal import progress_bar
 from steeltrap.model import Caller, UserRef
 from steeltrap.ranking.novelty import KEY_MOMENT, SURPRISE_OF_THE_FAMILIAR
 

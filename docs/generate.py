@@ -25,6 +25,8 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
+from steeltrap.cli import plain
+from steeltrap.cli.app import app
 from steeltrap.servers import schemas
 from steeltrap.settings import PREFIX, Settings
 from steeltrap.text.schemas import describe, plain_schema
@@ -82,6 +84,7 @@ def pages() -> list[tuple[Path, str]]:
             (DOCS / "settings.md", settings_page()),
             (DOCS / "stages.md", stages_page()),
             (DOCS / "openapi.json", openapi_page()),
+            (plain.HELP, help_text()),
             (stub.STUB, stub.stub(CATALOGUE)),
             (stub.ASYNC_STUB, stub.async_stub(CATALOGUE)),
             (tool_table.TABLE, tool_table.table(CATALOGUE)),
@@ -103,6 +106,13 @@ _pages: list[tuple[Path, str]] | None = None
 def openapi_page() -> str:
     """The HTTP surface as OpenAPI."""
     return json.dumps(schemas.openapi(CATALOGUE), indent=1, ensure_ascii=False) + "\n"
+
+
+def help_text() -> str:
+    """What `steeltrap --help` prints on a terminal of 80 columns or more."""
+    with patch.dict(os.environ, {"COLUMNS": "80"}), contextlib.redirect_stdout(io.StringIO()) as printed:
+        app(["--help"], prog_name="steeltrap", standalone_mode=False)
+    return printed.getvalue()
 
 
 def toolset_page(toolset: Toolset) -> str:

@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 from threading import Thread
 from typing import Any, Final
 
-from steeltrap.cli.terminal import say
+from steeltrap.cli.session import say
 from steeltrap.model import Caller, UserRef
 
 from ..servers import COMMAND, HttpServer, http_server

@@ -9,7 +9,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 
-from steeltrap.cli.terminal import CliSession, progress_bar
+from steeltrap.cli.session import CliSession
+from steeltrap.cli.terminal import progress_bar
 from steeltrap.engine import saving
 from steeltrap.errors import IndexUnavailable
 from steeltrap.model import Caller, Draft, Filter, UserRef

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from steeltrap.cli.terminal import say, write_json
+from steeltrap.cli.session import say, write_json
 
 from .scoring import BUDGETS, COUNTS, SHARES, WITHIN_SHARES
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from bench.quality.formats import read
 
-from steeltrap.cli.terminal import CliSession
+from steeltrap.cli.session import CliSession
 from steeltrap.errors import InvalidInput, NotFound
 
 KEYS = {

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from steeltrap.cli.terminal import Exit
+from steeltrap.cli.session import Exit
 from steeltrap.engine import exporting
 
 ID = "3f2b8c1e-9d4a-4f6b-8a2e-1c5d7e9f0a3b"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from steeltrap.cli.terminal import Exit
+from steeltrap.cli.session import Exit
 from steeltrap.errors import Unavailable
 from steeltrap.importers import documents, source
 

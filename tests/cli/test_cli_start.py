@@ -17,7 +17,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from steeltrap import installation
-from steeltrap.cli import app as application
+from steeltrap.cli import plain, session
 from steeltrap.version import VERSION
 
 MAIN = "from steeltrap.cli import main; main()"
@@ -54,6 +54,91 @@ def test_help_imports_nothing_heavy_and_documents_the_exit_codes(environment):
     assert "Exit codes: 0 success" in result.stdout
     for name in ("serve", "hook", "mcp", "tools", "call", "remember", "recall", "import", "export", "bench", "doctor"):
         assert f"  {name} " in result.stdout
+
+
+@pytest.mark.parametrize("columns", [None, "40", "200"])
+def test_help_is_the_same_text_whichever_way_it_was_made(environment, columns):
+    """A pipe is as wide as most terminals: there, it is a file of the package."""
+    environment.pop("COLUMNS", None)
+    environment |= {"COLUMNS": columns} if columns else {}
+    code = "from steeltrap.cli.app import app; app(['--help'], prog_name='steeltrap')"
+    made = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    printed = subprocess.run(command("--help"), env=environment, capture_output=True, text=True, check=True)
+    assert printed.stdout == made.stdout
+    assert (printed.stdout == plain.HELP.read_text()) == (columns != "40")
+
+
+def test_plain_help_needs_no_library_that_reads_options(environment):
+    environment.pop("COLUMNS", None)
+    code = "import sys; from steeltrap.cli import plain; plain.run(['--help']); print('typer' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout == plain.HELP.read_text() + "False\n"
+
+
+def recalled(environment, *arguments, **options):
+    options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options}
+    return subprocess.run(command("recall", *arguments), env=environment, text=True, check=False, **options)
+
+
+def test_a_plain_recall_imports_nothing_that_it_does_not_need(environment):
+    code = "import sys; from steeltrap.cli import main; sys.argv[1:] = ['recall', 'tea']; main()"
+    done = subprocess.run(
+        [sys.executable, "-X", "importtime", "-c", code], env=environment, capture_output=True, text=True, check=True
+    )
+    imported = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines() if line.startswith("import time:")}
+    assert "steeltrap.engine.searching" in imported
+    unneeded = {
+        "typer",
+        "rich",
+        "fsrs",
+        "fastapi",
+        "uvicorn",
+        "mcp",
+        "jinja2",
+        "urllib.request",
+        "http.client",
+        "boto3",
+    }
+    assert not unneeded & imported
+    rooms = (
+        "importers",
+        "integrations",
+        "installation",
+        "servers.asgi",
+        "servers.console",
+        "stores.logs",
+        "maintenance",
+    )
+    assert not [name for name in imported if name.startswith(tuple(f"steeltrap.{room}" for room in rooms))]
+
+
+def test_a_plain_recall_answers_as_one_with_options_does(environment, run):
+    for text in ("Alice likes green tea", "Bob's dog is called Rex"):
+        assert run("remember", text).exit_code == 0
+    for query in ("what does Alice drink", "Rex", "", "'"):
+        plainly, typed = recalled(environment, query), recalled(environment, query, "--limit", "5")
+        assert plainly.stdout == typed.stdout
+        assert (plainly.returncode, plainly.stderr) == (typed.returncode, typed.stderr)
+    assert "Rex" in recalled(environment, "Rex").stdout
+
+
+@pytest.mark.parametrize("settings", [{"STEELTRAP_CACHE_MB": "many"}, {"STEELTRAP_EMBEDDER": "onnx"}])
+def test_a_plain_recall_fails_as_one_with_options_does(environment, settings):
+    environment |= settings
+    plainly, typed = recalled(environment, "tea"), recalled(environment, "tea", "--limit", "5")
+    assert (plainly.returncode, plainly.stdout, plainly.stderr) == (typed.returncode, typed.stdout, typed.stderr)
+    assert plainly.returncode == 2
+    assert plainly.stderr.count("\n") == 1
+
+
+def test_a_plain_recall_whose_output_nobody_reads_ends_quietly(environment, run):
+    assert run("remember", "Alice likes green tea").exit_code == 0
+    for arguments in (("tea",), ("tea", "--limit", "5")):
+        reader, writer = os.pipe()
+        os.close(reader)
+        with open(writer, "wb") as closed:
+            done = recalled(environment, *arguments, stdout=closed)
+        assert (done.returncode, done.stderr) == (1, "")
 
 
 def test_the_version_is_told_at_once(environment):
@@ -167,7 +252,7 @@ def test_every_package_of_the_server_is_one_of_its_extra():
     """Or `serve` would tell those who lack one to install steeltrap again."""
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
     asked = {canonicalize_name(Requirement(each).name) for each in extras["server"]}
-    modules = {name for name, extra in application._EXTRAS.items() if extra == "server"}
+    modules = {name for name, extra in session._EXTRAS.items() if extra == "server"}
     distributions = packages_distributions()
     assert {canonicalize_name(distributions[name][0]) for name in modules} <= asked
     for source in (ROOT / "shared/steeltrap/servers").glob("[acp]*/*.py"):

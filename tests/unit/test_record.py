@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+from dataclasses import field
 from datetime import UTC, datetime
 from typing import Any
 
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from steeltrap import record
 from steeltrap.errors import InvalidInput
 from steeltrap.model import Importance, Link, Memory, Message
+from steeltrap.model.frozen import frozen
 
 TEXT = st.text(st.characters(codec="utf-8"), max_size=20)
 TIME = st.datetimes(timezones=st.just(UTC))
@@ -147,3 +149,24 @@ def test_a_bad_record_is_refused_by_naming_the_field(bad: Any, names: str) -> No
 def test_any_object_is_read_or_refused(raw: dict[str, Any]) -> None:
     with contextlib.suppress(InvalidInput):
         record.parse({**_GOOD, **raw})
+
+
+def test_nouns_are_equal_by_what_they_hold_and_show_nothing_hidden():
+    @frozen
+    class Place:
+        name: str
+        key: str = field(default="", repr=False)
+        seen: int = field(default=0, compare=False)
+
+    class Else(Place):
+        pass
+
+    here, again = Place(name="a", key="k", seen=1), Place(name="a", key="k", seen=2)
+    assert here == again
+    assert {here: 1}[again] == 1
+    assert here != Place(name="a", key="other")
+    assert here != Else(name="a", key="k")
+    assert here != "a"
+    assert repr(here).endswith("Place(name='a', seen=1)")
+    with pytest.raises(TypeError):
+        hash(Place(name=[]))  # type: ignore[arg-type]

@@ -30,14 +30,20 @@ def _run() -> None:
 
     # What is imported stays: looking through it again and again takes a tenth of a command's start.
     gc.set_threshold(100_000, 20, 50)
-    from .app import app
+    if sys.argv[1:2] not in (["serve"], ["mcp"]):
+        # Pydantic would look for plugins in every package. A server's may have been installed for it.
+        os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
+    from . import plain
 
     for stream in (sys.stdout, sys.stderr):
         # What is printed was stored as UTF-8, whatever the terminal's locale says.
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
     try:
-        app(prog_name="steeltrap")
+        if not plain.run(sys.argv[1:]):
+            from .app import app
+
+            app(prog_name="steeltrap")
     finally:
         try:
             sys.stdout.flush()

@@ -1,15 +1,15 @@
-"""The command line itself, and the one place where a failure becomes a sentence and an exit code."""
+"""The command line itself, and the sentences for values that don't fit it."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Annotated, Any, Final
+from typing import Annotated, Any
 
 import typer
 
-from ..errors import SteeltrapError
 from ..version import VERSION
 from .groups import CommandGroups
-from .terminal import EPILOG, Exit, complain, exit_code, say
+from .session import Exit, complain, explained, say
+from .terminal import EPILOG
 
 
 class Commands(CommandGroups):
@@ -26,30 +26,15 @@ class Commands(CommandGroups):
 
 @contextmanager
 def _explained() -> Iterator[None]:
-    try:
-        yield
-    except SteeltrapError as error:
-        complain(error.message)
-        raise typer.Exit(exit_code(error)) from None
-    except typer.BadParameter as error:
-        sentence = _unfit(error)
-        if sentence is None:
-            raise
-        complain(sentence)
-        raise typer.Exit(Exit.USAGE) from None
-    except ModuleNotFoundError as error:
-        package = (error.name or "").partition(".")[0]
-        if package in ("", "steeltrap"):
-            raise  # ours are always there: this is a fault to be seen
-        complain(_how_to_install(package))
-        raise typer.Exit(Exit.UNAVAILABLE) from None
-    except BrokenPipeError:
-        raise  # whoever read the output has gone; the group's own main ends quietly
-    except OSError as error:
-        complain(f"{error.strerror or error}{f': {error.filename}' if error.filename else ''}.")
-        raise typer.Exit(Exit.OTHER) from None
-    except KeyboardInterrupt:
-        raise typer.Exit(Exit.INTERRUPTED) from None
+    with explained():
+        try:
+            yield
+        except typer.BadParameter as error:
+            sentence = _unfit(error)
+            if sentence is None:
+                raise
+            complain(sentence)
+            raise typer.Exit(Exit.USAGE) from None
 
 
 def _unfit(error: typer.BadParameter) -> str | None:
@@ -93,26 +78,6 @@ def _meant(param: Any, detail: Any) -> str:
 
     near = get_close_matches(str(detail["input"]), _choices(param), 1)
     return f" Did you mean `{near[0]}`?" if near else ""
-
-
-_EXTRAS: Final = {
-    **dict.fromkeys(("boto3", "botocore", "opensearchpy"), "aws"),
-    **dict.fromkeys(("onnxruntime", "tokenizers"), "onnx"),
-    "obstore": "bucket",
-    **dict.fromkeys(
-        ("fastapi", "uvicorn", "httptools", "prometheus_client", "jwt", "jinja2", "markdown_it", "nh3"), "server"
-    ),
-}
-
-
-def _how_to_install(package: str) -> str:
-    from ..installation import install_line, line_of
-
-    if package == "awslambdaric":
-        return f"The package {package} is not installed: run `pip install --group bench` in the project's folder."
-    if (extra := _EXTRAS.get(package)) is None:
-        return f"The package {package} is not installed: run `{line_of([package])}`."
-    return f"This needs the extra `{extra}`, whose package {package} is not installed: run `{install_line(extra)}`."
 
 
 app = typer.Typer(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from . import completing, terminal
-from .terminal import CliSession, exit_code, opened, rich_console, say, write_json
+from .session import CliSession, exit_code, opened, rich_console, say, write_json
 
 if TYPE_CHECKING:
     from ..errors import SteeltrapError

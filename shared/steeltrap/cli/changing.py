@@ -12,8 +12,9 @@ import typer
 
 from ..errors import InvalidInput, MemoryNotFound, NotFound, SteeltrapError
 from . import terminal
+from .session import CliSession, complain, read_stdin, say, write_json
 from .showing import short
-from .terminal import CliSession, complain, confirm_forgetting, on_memory, read_stdin, say, write_json
+from .terminal import confirm_forgetting, on_memory
 
 
 def existing(memory: CliSession, id: str) -> dict[str, Any]:

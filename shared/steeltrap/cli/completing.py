@@ -58,8 +58,8 @@ def _ids(ctx: typer.Context, incomplete: str, *, deleted: bool) -> Choices:
 
 
 def _listed(params: dict[str, Any], *, deleted: bool) -> Iterator[tuple[str, str]]:
+    from .session import opened
     from .showing import short
-    from .terminal import opened
 
     with opened(data=params.get("data"), user=params.get("user"), agent=params.get("agent")) as memory:
         page = memory.ask("core.list", limit=_LATEST, deleted=deleted or None)

@@ -12,7 +12,7 @@ import typer
 from ..errors import InvalidInput
 from ..model import UserRef
 from . import completing, terminal
-from .terminal import say, write_json
+from .session import say, write_json
 
 if TYPE_CHECKING:
     from datetime import datetime, tzinfo

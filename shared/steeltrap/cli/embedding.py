@@ -12,7 +12,8 @@ import typer
 from ..errors import InvalidInput, Unavailable
 from . import terminal
 from .configuration import keep
-from .terminal import Exit, confirm, opened, say, write_json
+from .session import Exit, opened, say, write_json
+from .terminal import confirm
 from .upkeep import embedded, reembed_everyone
 
 if TYPE_CHECKING:

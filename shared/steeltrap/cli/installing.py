@@ -23,7 +23,8 @@ import typer
 from .. import settings_file
 from ..errors import Unavailable
 from . import terminal
-from .terminal import Exit, complain, confirm, say
+from .session import Exit, complain, say
+from .terminal import confirm
 
 if TYPE_CHECKING:
     from ..settings import Gathered, Settings

@@ -4,10 +4,11 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from . import terminal
+from . import recalling, terminal
 from .changing import existing
-from .showing import Reader, indented, say_about, say_short, say_whole
-from .terminal import CliSession, complain, on_memory, read_stdin, say, write_json
+from .session import CliSession, complain, read_stdin, say, write_json
+from .showing import Reader, indented, say_short, say_whole
+from .terminal import on_memory
 
 Limit = Annotated[int, typer.Option("--limit", metavar="N", min=1, max=1000, help="Maximum number of memories.")]
 Offset = Annotated[int, typer.Option("--offset", metavar="N", min=0, help="Number of memories to skip.")]
@@ -66,35 +67,19 @@ def recall(
     as_json: terminal.Json = False,
 ) -> None:
     """Search memories by meaning and keywords."""
-    reader, unseen = Reader.of(memory), 0
-    answer = memory.ask(
-        "core.search",
-        query=query,
-        limit=limit,
+    recalling.recall(
+        memory,
+        query,
         why=why,
+        limit=limit,
         tags=tag,
         scope=scope,
-        include_conversation=turns,
-        include_superseded=superseded or None,
-        as_of=as_of and reader.utc(as_of),
-        related_only=True,
-        precision="all" if everything else "likely",
+        superseded=superseded,
+        as_of=as_of,
+        turns=turns,
+        everything=everything,
+        as_json=as_json,
     )
-    if answer["outcome"]["kind"] == "nothing_stored" and not turns:
-        unseen = memory.ask("core.stats")["turns"]
-    if as_json:
-        return write_json(answer)
-    less_sure = [hit for hit in answer["results"] if hit.get("less_sure")]
-    for hit in answer["results"]:
-        if less_sure and hit is less_sure[0]:
-            say(("Less sure:", "dim"))
-        _print_hit(hit, reader)
-    if unseen:
-        complain(f"Only {unseen:,} messages of conversations are stored yet; search them with recall --turns.")
-    elif not answer["results"] or answer["outcome"]["kind"] in ("degraded", "offline"):
-        nearest = answer["outcome"].get("nearest")
-        complain(answer["outcome"]["message"] + (f" Nearest: {nearest['content']}" if nearest else ""))
-    return None
 
 
 @on_memory("data", "user", "agent", "timezone")
@@ -117,22 +102,6 @@ def history(memory: CliSession, id: terminal.Id, as_json: terminal.Json = False)
         say((f"version {version['version']}  {reader.when(version['updated_at'])}  {state}", "dim"))
         say(indented("  " + version["content"], 2))
     return None
-
-
-def _print_hit(hit: dict[str, Any], reader: Reader) -> None:
-    say((f"{hit['score']:.2f}  ", "green"), indented(hit["content"], 6))
-    say_about(hit, reader, 6)
-    if "why" in hit:
-        say(("      " + _explained(hit["why"]), "cyan"))
-
-
-def _explained(why: dict[str, Any]) -> str:
-    parts = []
-    if "similarity" in why:
-        parts.append(f"meaning {why['semantic']:.2f} (cosine {why['similarity']:.2f})")
-    parts.append(f"words {why['keyword']:.2f} (BM25 {why['bm25']:.2f})" if why.get("bm25") else "no shared words")
-    parts += [f"{rule} {boost:+.2f}" for rule, boost in (why.get("boosts") or {}).items()]
-    return "because: " + ", ".join(parts)
 
 
 _COUNTED: Final = {

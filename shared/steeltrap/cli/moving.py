@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from . import terminal
-from .terminal import Exit, complain, confirm, counted, progress_bar, say, write_json
+from .session import Exit, complain, counted, say, write_json
+from .terminal import confirm, progress_bar
 
 if TYPE_CHECKING:
     from ..model import Difference

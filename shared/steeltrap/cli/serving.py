@@ -11,7 +11,7 @@ import typer
 from ..servers.hooks import command
 from ..servers.process.authentication import Auth
 from . import completing, terminal
-from .terminal import say
+from .session import say
 
 
 def serve(
@@ -92,7 +92,7 @@ def mcp(
     from ..runtime.closing import closing_behind
     from ..runtime.reanalysing import reanalysing_behind
     from ..servers.mcp import run_stdio
-    from .terminal import opened
+    from .session import opened
 
     with (
         opened(data=data, user=user, agent=agent, conversation=conversation) as memory,

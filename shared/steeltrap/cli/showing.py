@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from ..text.dates import age, from_zone, in_zone, minute_text, read
 from ..text.titles import conversation_title, happened_at
-from .terminal import CliSession, rich_console, say
+from .session import CliSession, rich_console, say
 
 _SHORT: Final = 200
 """Characters of a memory's text where one line shows it."""

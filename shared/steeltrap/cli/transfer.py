@@ -20,8 +20,9 @@ from ..full_disks import is_full
 from ..model import DEFAULT_SCOPE
 from . import terminal
 from .memories import Limit, Offset
+from .session import CliSession, Exit, complain, opened, say, write_json
 from .showing import Reader, field_line, short
-from .terminal import CliSession, Exit, complain, on_memory, opened, progress_bar, say, write_json
+from .terminal import on_memory, progress_bar
 
 if TYPE_CHECKING:
     from ..engine.call import Call

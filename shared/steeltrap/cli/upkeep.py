@@ -18,18 +18,8 @@ import typer
 
 from ..servers.process.logs import log_to_stderr
 from . import terminal
-from .terminal import (
-    CliSession,
-    Exit,
-    complain,
-    confirm_forgetting,
-    counted,
-    on_memory,
-    opened,
-    progress_bar,
-    say,
-    write_json,
-)
+from .session import CliSession, Exit, complain, counted, opened, say, write_json
+from .terminal import confirm_forgetting, on_memory, progress_bar
 
 if TYPE_CHECKING:
     from ..errors import SteeltrapError

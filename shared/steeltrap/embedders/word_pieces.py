@@ -8,7 +8,7 @@ import json
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Final
 
@@ -40,13 +40,16 @@ class WordPieces:
         """Read a `tokenizer.json` of the kind WordPiece. Raises OSError, ValueError and KeyError."""
         described = json.loads(path.read_text("utf-8"))
         self._numbers: dict[str, int] = described["model"]["vocab"]
-        self._pieces = {number: piece for piece, number in self._numbers.items()}
         self._unknown = self._numbers[described["model"]["unk_token"]]
         special: dict[str, int] = {each["content"]: each["id"] for each in described["added_tokens"]}
         self._special = special
         self._parts = re.compile("(" + "|".join(map(re.escape, special)) + ")")
         self._spellings = _Spellings()
         self._of_word = lru_cache(_KEPT)(self._split)
+
+    @cached_property
+    def _pieces(self) -> dict[int, str]:
+        return {number: piece for piece, number in self._numbers.items()}
 
     def encode(self, text: str) -> tuple[int, ...]:
         """The numbers of a text's pieces, in order."""

@@ -1,7 +1,8 @@
 """The decorator of the nouns: dataclasses that nobody changes."""
 
-from dataclasses import dataclass, field
-from typing import TypeVar, dataclass_transform
+from dataclasses import dataclass, field, fields
+from operator import attrgetter
+from typing import Any, TypeVar, dataclass_transform
 
 T = TypeVar("T")
 
@@ -11,6 +12,24 @@ def frozen(cls: type[T]) -> type[T]:
     """A dataclass with slots, made by keywords, which only the type checker keeps from being changed.
 
     Frozen at run time too, one takes five times as long to make, and a search makes dozens; its class takes twice as
-    long to define, and a function's cold start waits for a hundred.
+    long to define, and a function's cold start waits for a hundred. For the same reason its classes share the methods
+    that `dataclass` would compile for each: that takes half of the time of a definition.
     """
-    return dataclass(slots=True, kw_only=True, unsafe_hash=True)(cls)
+    made: Any = dataclass(slots=True, kw_only=True, repr=False, eq=False)(cls)
+    values = attrgetter("__class__", *(each.name for each in fields(made) if each.compare))
+
+    def equals(self: object, other: object) -> Any:
+        return values(self) == values(other) if other.__class__ is self.__class__ else NotImplemented
+
+    def hashed(self: object) -> int:
+        return hash(values(self))
+
+    for name, method in {"__repr__": _repr, "__eq__": equals, "__hash__": hashed}.items():
+        if name not in cls.__dict__:
+            setattr(made, name, method)
+    return made  # type: ignore[no-any-return]
+
+
+def _repr(self: Any) -> str:
+    shown = (f"{each.name}={getattr(self, each.name)!r}" for each in fields(self) if each.repr)
+    return f"{type(self).__qualname__}({', '.join(shown)})"

@@ -15,7 +15,6 @@ from .. import telemetry
 from ..engine.call import Rules
 from ..engine.quota import Quotas
 from ..errors import InvalidInput
-from ..installation import install_line
 from ..invoke import Door
 from ..model import UserRef
 from ..ports import Clock, Counters, Embedder, FileStore, Loads, MemoryStore, SharedFolder
@@ -141,6 +140,8 @@ def open_logs(settings: Settings) -> "BucketLogs | FolderLogs | PostgresLogs":
     packages, extras = _EXTRAS.get(url.scheme, (("obstore",), ("bucket",)))
     needed = (*packages, "backports.zstd") if sys.version_info < (3, 14) else packages
     if not all(map(_is_installed, needed)):
+        from ..installation import install_line
+
         lines = " and ".join(f"`{install_line(extra)}`" for extra in extras)
         raise InvalidInput(f"STEELTRAP_STORE={url.scheme}:// needs more packages: run {lines}.")
     match url.scheme:

@@ -204,6 +204,7 @@ def _answer(event: str, client: str | None, folder: str, out: int) -> None:
 
         gc.disable()  # the process ends in a moment
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # starting threads takes longer than they would save
+        os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # it would look for them in every package
         from .answering import answer_alone
 
         answer_alone(folder, event, question, tell)

@@ -1,0 +1,211 @@
+"""A command's session with the memories, the lines that it prints, and how it ends.
+
+Knows no library that reads a command line: loading one takes as long as a search. `terminal` has what needs one."""
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from enum import IntEnum
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from ..errors import InvalidInput, OverQuota, SteeltrapError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from ..engine.call import Call
+    from ..invoke import Door
+    from ..model import Caller
+    from ..settings import Settings
+
+
+class Exit(IntEnum):
+    """How a command ended."""
+
+    OK = 0
+    OTHER = 1
+    USAGE = 2
+    NOT_FOUND = 3
+    CONFLICT = 4
+    UNAVAILABLE = 5
+    PARTIAL = 6
+    QUOTA = 7
+    INTERRUPTED = 130
+
+
+_CODES: Final = {
+    "invalid_input": Exit.USAGE,
+    "too_large": Exit.USAGE,
+    "identity_missing": Exit.USAGE,
+    "not_found": Exit.NOT_FOUND,
+    "conflict": Exit.CONFLICT,
+    "unavailable": Exit.UNAVAILABLE,
+    "throttled": Exit.UNAVAILABLE,
+}
+
+
+def exit_code(error: SteeltrapError) -> Exit:
+    """The exit code that stands for an error."""
+    return Exit.QUOTA if isinstance(error, OverQuota) else _CODES.get(error.code, Exit.OTHER)
+
+
+Styled = tuple[str, str]
+"""Words and the style that rich prints them in."""
+
+
+def write_json(value: Any) -> None:
+    """One line of JSON on stdout."""
+    sys.stdout.write(json.dumps(value, ensure_ascii=False) + "\n")
+
+
+def complain(sentence: str) -> None:
+    """One sentence on stderr."""
+    sys.stderr.write(printable(sentence) + "\n")
+
+
+def say(*parts: str | Styled, error: bool = False) -> None:
+    """A line for people, printed as it is: no markup in it has a meaning, no control sequence gets through."""
+    stream = sys.stderr if error else sys.stdout
+    styled = [(part, "") if isinstance(part, str) else part for part in parts]
+    if not stream.isatty():
+        # Nobody sees styles in a pipe, and loading rich would cost a tenth of the time a command may take.
+        stream.write("".join(printable(words) for words, _ in styled) + "\n")
+        return
+    from rich.text import Text
+
+    rich_console(error=error).print(Text.assemble(*((printable(words), style) for words, style in styled)))
+
+
+@cache
+def rich_console(*, error: bool = False) -> "Console":
+    """The terminal that stdout, or stderr, is."""
+    from rich.console import Console
+
+    return Console(stderr=error, highlight=False, markup=False, emoji=False)
+
+
+_CONTROLS = dict.fromkeys((*range(9), *range(11, 32), *range(127, 160)), "�")
+
+
+def printable(content: str) -> str:
+    """Without control characters: a stored escape sequence must not drive the reader's terminal."""
+    return content.translate(_CONTROLS)
+
+
+def read_stdin() -> str:
+    """The text that is piped in, without the newlines at its end, as a shell's `$(...)` has it. Raises InvalidInput."""
+    try:
+        return sys.stdin.buffer.read().decode("utf-8-sig").rstrip("\r\n")
+    except UnicodeDecodeError:
+        raise InvalidInput("The text is not valid UTF-8; send it encoded as UTF-8.") from None
+
+
+def counted(number: int, one: str, many: str) -> str:
+    """A number and its noun."""
+    return f"{number:,} {one if number == 1 else many}"
+
+
+@dataclass(frozen=True, slots=True)
+class CliSession:
+    """A door, who asks through it, and the settings that opened it."""
+
+    door: "Door"
+    caller: "Caller"
+    settings: "Settings"
+
+    def ask(self, tool: str, **arguments: Any) -> Any:
+        """The body that a tool answers; arguments that are None are left out. Raises its SteeltrapError.
+
+        Secrets in what a command saves are replaced, whatever the tool does for programs.
+        """
+        fields = {name: value for name, value in arguments.items() if value is not None}
+        result = self.door.invoke(tool, fields, self.caller, secrets="redact")
+        if result.error is not None:
+            raise result.error
+        outcome = result.outcome
+        says_so = tool == "core.search"  # its answer has the outcome
+        if outcome is not None and (outcome.kind == "redacted" or (outcome.kind == "offline" and not says_so)):
+            complain(outcome.message)
+        return result.body
+
+    def call(self, seconds: float) -> "Call":
+        """A call of the engine's verbs that has this long."""
+        return self.door.call_for(self.caller, seconds=seconds)
+
+
+@contextmanager
+def opened(
+    *,
+    data: Path | None = None,
+    user: str | None = None,
+    agent: str | None = None,
+    conversation: str | None = None,
+    timezone: str | None = None,
+    embedder: str | None = None,
+    as_set: bool = False,
+) -> Iterator[CliSession]:
+    """A door over the data folder, closed at the end. Raises SteeltrapError.
+
+    It has this `embedder`, or the one that the settings choose; `as_set` it has the default one where they choose none,
+    whoever made the folder's vectors.
+    """
+    from ..model import Caller, UserRef
+    from ..runtime import local as runtime
+    from ..servers.process.logs import log_to_stderr
+    from ..settings import read_settings
+
+    folder = data and data.expanduser()
+    settings = read_settings(data=folder, user=user, agent=agent, timezone=timezone, embedder=embedder)
+    log_to_stderr(settings.log, format=settings.log_format)
+    door = runtime.open_door(settings, embedder=runtime.open_embedder(settings) if as_set else None)
+    try:
+        yield CliSession(door, Caller(UserRef(settings.user), settings.agent, conversation), settings)
+    finally:
+        door.store.close()
+
+
+@contextmanager
+def explained() -> Iterator[None]:
+    """The one place where a failure becomes a sentence and an exit code. Raises SystemExit."""
+    try:
+        yield
+    except SteeltrapError as error:
+        complain(error.message)
+        raise SystemExit(exit_code(error)) from None
+    except ModuleNotFoundError as error:
+        package = (error.name or "").partition(".")[0]
+        if package in ("", "steeltrap"):
+            raise  # ours are always there: this is a fault to be seen
+        complain(_how_to_install(package))
+        raise SystemExit(Exit.UNAVAILABLE) from None
+    except BrokenPipeError:
+        raise  # whoever read the output has gone
+    except OSError as error:
+        complain(f"{error.strerror or error}{f': {error.filename}' if error.filename else ''}.")
+        raise SystemExit(Exit.OTHER) from None
+    except KeyboardInterrupt:
+        raise SystemExit(Exit.INTERRUPTED) from None
+
+
+_EXTRAS: Final = {
+    **dict.fromkeys(("boto3", "botocore", "opensearchpy"), "aws"),
+    **dict.fromkeys(("onnxruntime", "tokenizers"), "onnx"),
+    "obstore": "bucket",
+    **dict.fromkeys(
+        ("fastapi", "uvicorn", "httptools", "prometheus_client", "jwt", "jinja2", "markdown_it", "nh3"), "server"
+    ),
+}
+
+
+def _how_to_install(package: str) -> str:
+    from ..installation import install_line, line_of
+
+    if package == "awslambdaric":
+        return f"The package {package} is not installed: run `pip install --group bench` in the project's folder."
+    if (extra := _EXTRAS.get(package)) is None:
+        return f"The package {package} is not installed: run `{line_of([package])}`."
+    return f"This needs the extra `{extra}`, whose package {package} is not installed: run `{install_line(extra)}`."
