@@ -31,7 +31,7 @@ MINUTES: Final = float(os.environ.get("STEELTRAP_TEST_HISTORY", "0"))
 def test_nothing_acknowledged_is_lost_and_nothing_forgotten_is_left(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, seed: int
 ) -> None:
-    with _log(kind, tmp_path, monkeypatch) as url:
+    with log_of(kind, tmp_path, monkeypatch) as url:
         _check_rounds(tmp_path, url, seed)
 
 
@@ -53,7 +53,7 @@ def test_nothing_is_lost_in_a_long_time(tmp_path: Path, monkeypatch: pytest.Monk
     while clock.monotonic() < ends:
         folder = tmp_path / str(totals["rounds"])
         folder.mkdir()
-        with _log(kind, folder, monkeypatch) as url:
+        with log_of(kind, folder, monkeypatch) as url:
             sleep = 3.0 if totals["rounds"] % 5 else 30.0
             deaths, history = _round(folder, url, 1000 + totals["rounds"], operations=100, sleep=sleep)
         written = sum(map(len, history.acknowledged.values()))
@@ -64,7 +64,7 @@ def test_nothing_is_lost_in_a_long_time(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 @contextmanager
-def _log(kind: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+def log_of(kind: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """The URL of an empty log of a kind."""
     if kind == "folder":
         yield (folder / "log").as_uri()
