@@ -71,6 +71,11 @@ def agent_function(catalogue: Catalogue, toolset: str) -> FunctionPlan:
     return _plan("agent", list(catalogue.toolset(toolset).tools.values()), ())
 
 
+def longest_call(plans: Iterable[FunctionPlan]) -> int:
+    """Seconds after which no function of a release answers a call that it began while there was no newer one."""
+    return max(plan.timeout for plan in plans)
+
+
 def _plan(name: str, tools: Sequence[Tool], at: Iterable[str], *, bundle: BundleName = "tools") -> FunctionPlan:
     seconds = math.ceil(max(tool.timeout for tool in tools)) + _ANSWER_SECONDS
     # The others are invoked directly, too.

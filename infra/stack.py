@@ -12,6 +12,7 @@ from constructs import Construct
 from steeltrap.model import JsonObject
 from steeltrap.servers.auth.identity import WELL_KNOWN
 from steeltrap.stores.dynamodb import keys
+from steeltrap.stores.sqlite.schema import MIGRATIONS
 from steeltrap.tools import Catalogue
 
 from . import grants
@@ -19,7 +20,7 @@ from .agents import Agents
 from .api import Api
 from .functions import Functions, Packed
 from .log_storage import LogStorage
-from .plan import INDEXERS_PER_SHARD, http_function, mcp_function, tool_functions
+from .plan import INDEXERS_PER_SHARD, agent_function, http_function, longest_call, mcp_function, tool_functions
 from .policies import Policies
 from .search import Search
 from .stage import Stage
@@ -73,6 +74,7 @@ class Steeltrap(Stack):
             watch.alarms_of_bucket(self.api, self.storage, made)
             if stage.dashboard:
                 watch.dashboard_of_bucket(self.api, self.storage, made)
+            self._migrate_last(stage, catalogue)
         if unknown := set(stage.snap_start) - set(made):
             raise ValueError(f"`snap_start` names {', '.join(sorted(unknown))}; there are: {', '.join(made)}")
         self._add_outputs(stage)
@@ -161,6 +163,22 @@ class Steeltrap(Stack):
         maintenance.configure_async_invoke(retry_attempts=0)
         rule = events.Rule(self, "Daily", schedule=events.Schedule.rate(Duration.days(1)))
         rule.add_target(targets.LambdaFunction(maintenance))
+
+    def _migrate_last(self, stage: Stage, catalogue: Catalogue) -> None:
+        """Bring everyone's memories to the release's tables as the last step of a deployment: until every function has
+        the new release, the old ones could not read them."""
+        plans = tool_functions(catalogue) if stage.functions == "each" else [http_function(catalogue)]
+        if stage.agent:
+            plans.append(agent_function(catalogue, stage.agent.toolset))
+        tables = CustomResource(
+            self,
+            "Tables",
+            service_token=self.functions.made["maintenance"].function_arn,
+            service_timeout=Duration.seconds(_QUARTER_HOUR + 60),
+            # CloudFormation calls it again when one of these changes.
+            properties={"Version": str(len(MIGRATIONS)), "LongestCall": str(longest_call(plans))},
+        )
+        tables.node.add_dependency(*(each for each in self.node.children if each is not tables))
 
     def _schedule_upkeep(self, stage: Stage, search: Search) -> None:
         """Schedule the upkeep functions, and create the index on the first deployment."""

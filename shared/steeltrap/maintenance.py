@@ -107,14 +107,20 @@ class Run:
             except SteeltrapError as error:
                 self._fail(user, error)
 
-    def migrate(self, users: Sequence[UserRef]) -> None:
-        """Bring these users' memories to the tables of this release, where a store doesn't do so by itself."""
+    def migrate(self, users: Sequence[UserRef], *, seconds_left: Callable[[], float] = lambda: USER_SECONDS) -> None:
+        """Bring these users' memories to the tables of this release, where a store doesn't do so by itself.
+
+        `seconds_left` is as for `sweep`.
+        """
         if not isinstance(self.store, Migrates):
             self.already += len(users)
             return
-        for user in users:
+        for at, user in enumerate(users):
+            if (seconds := seconds_left()) < LEAST_SECONDS:
+                self.left = len(users) - at
+                return
             try:
-                if self.store.migrate(user, self._call(user).deadline):
+                if self.store.migrate(user, self._call(user, seconds).deadline):
                     self.users += 1
                 else:
                     self.already += 1

@@ -13,6 +13,7 @@ from synthesised import Template, synthesise, template, told
 
 from steeltrap.settings import read_settings
 from steeltrap.stores.logs.dynamodb import log_table
+from steeltrap.stores.sqlite.schema import MIGRATIONS
 from steeltrap.toolsets import CATALOGUE
 
 GOLDEN: dict[str, Any] = json.loads(Path(__file__).with_name("tables.json").read_text())
@@ -36,7 +37,7 @@ def test_the_stage_of_a_newcomer_has_nothing_that_is_charged_by_the_hour(newcome
         "DynamoDB::Table": 1,
         **{"S3::Bucket": 1, "S3::BucketPolicy": 1},
         **{"Lambda::Function": 2, "Lambda::LayerVersion": 1, "Lambda::Permission": 2, "Lambda::EventInvokeConfig": 1},
-        **{"IAM::Role": 2, "Logs::LogGroup": 3, "Events::Rule": 1},
+        **{"IAM::Role": 2, "Logs::LogGroup": 3, "Events::Rule": 1, "CloudFormation::CustomResource": 1},
         **{f"ApiGatewayV2::{part}": 1 for part in ("Api", "Stage", "Integration", "Route")},
     }
     [table] = newcomer.of_type("AWS::DynamoDB::Table").values()
@@ -44,6 +45,16 @@ def test_the_stage_of_a_newcomer_has_nothing_that_is_charged_by_the_hour(newcome
     assert "ProvisionedConcurrencyConfig" not in json.dumps(newcomer.body)
     [rule] = newcomer.of_type("AWS::Events::Rule").values()
     assert rule["ScheduleExpression"] == "rate(1 day)"
+
+
+def test_memories_are_migrated_when_all_else_of_a_deployment_is_done(newcomer: Template) -> None:
+    [(name, step)] = [each for each in newcomer.resources.items() if each[1]["Type"].endswith("::CustomResource")]
+    assert {*step["DependsOn"], name} == set(newcomer.resources)
+    properties = step["Properties"]
+    assert properties["Version"] == str(len(MIGRATIONS)), "another number makes CloudFormation ask again"
+    assert properties["LongestCall"] == str(newcomer.function("http")["Timeout"])
+    [waits] = template("public").of_type("AWS::CloudFormation::CustomResource").values()
+    assert int(waits["LongestCall"]) == max(template("public").function(name)["Timeout"] for name in ("http", "agent"))
 
 
 def test_the_table_is_the_one_that_the_log_asks_for_and_keeps_nothing_that_was_forgotten(newcomer: Template) -> None:

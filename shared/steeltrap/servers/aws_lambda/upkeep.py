@@ -1,7 +1,7 @@
-"""AWS Lambda that looks after the store: the sweep of everyone's memories, and the search index itself.
+"""AWS Lambda that looks after the store: sweep and migration of everyone's memories, and the search index itself.
 
-The sweep runs on a schedule, as long as it may. The index is made, rebuilt, and rid of old tombstones; beside the
-indexer no other function writes to it.
+The sweep runs on a schedule, as long as it may. The migration is the last step of a deployment. The index is made,
+rebuilt, and rid of old tombstones; beside the indexer no other function writes to it.
 """
 
 import json
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ... import maintenance
 from ...errors import InvalidInput, SteeltrapError, Unavailable
+from ...invoke import Door
 from ...maintenance import Run
 from ...model import JsonObject, UserRef
 from ...runtime.clock import SystemClock
@@ -36,11 +37,12 @@ def maintenance_handler(
     open: Open = opened_door,
     shuffle: Callable[[list[Any]], None] = random.shuffle,
     telemetry: Telemetry | None = None,
-) -> Callable[[Any, Any], dict[str, int]]:
-    """The Lambda handler of a schedule, whatever the event says.
+    pause: Callable[[float], None] = time.sleep,
+) -> Callable[[Any, Any], JsonObject]:
+    """The Lambda handler of a schedule, whatever the event says, and of CloudFormation's request to migrate.
 
-    Answers how many `users` were swept, how many `memories` went, and how many users are `left` for the next time.
-    Raises Unavailable behind all else when somebody's sweep failed, so that it counts as an error.
+    A sweep answers how many `users` were swept, how many `memories` went, and how many users are `left` for the next
+    time. Raises Unavailable behind all else when somebody's sweep failed, so that it counts as an error.
     """
     read_settings()
     if open is opened_door:
@@ -48,8 +50,10 @@ def maintenance_handler(
 
     reports = reporting(telemetry, is_own=open is opened_door)
 
-    def handler(event: Any, context: Any) -> dict[str, int]:
+    def handler(event: Any, context: Any) -> JsonObject:
         ends = time.monotonic() + time_left(context)
+        if isinstance(event, dict) and "RequestType" in event:
+            return _answer_stack(event, _TABLES, lambda: _migrate(event, open(), ends, pause))
         door = open()
         run = Run(store=door.store, call_for=door.call_for, report=_log_failure)
         users = run.everyone()
@@ -64,14 +68,32 @@ def maintenance_handler(
     return instrumented(handler, reports)
 
 
+def _migrate(event: JsonObject, door: Door, ends: float, pause: Callable[[float], None]) -> JsonObject:
+    """Bring everyone's memories to the tables of this release, once no function of the last one answers a call.
+
+    Who fails or is not reached in time is logged and fails no deployment: it would go back to a release that can't
+    read what is migrated, and this one reads both.
+    """
+    run = Run(store=door.store, call_for=door.call_for, report=_log_failure)
+    users = [] if event["RequestType"] == "Delete" else run.everyone()
+    if users:
+        pause(float(event["ResourceProperties"]["LongestCall"]))
+        run.migrate(users, seconds_left=lambda: ends - time.monotonic())
+    if run.left or run.failed:
+        _log.error("%s users are left with earlier tables: run `steeltrap admin migrate`", run.left + run.failed)
+    return {"Migrated": str(run.users), "Left": str(run.left + run.failed)}
+
+
 def _log_failure(whose: UserRef | None, error: SteeltrapError) -> None:
     # The log carries a user's key, which is a digest, and never the id.
-    _log.error("the sweep of %s failed: %s", "the list of users" if whose is None else whose.key, error.message)
+    _log.error("the upkeep of %s failed: %s", "the list of users" if whose is None else whose.key, error.message)
 
 
 _ANSWER_SECONDS: Final = 10
 _PAUSE_SECONDS: Final = 15.0
-_NAME: Final = "steeltrap-search-index"
+_INDEX: Final = "steeltrap-search-index"
+_TABLES: Final = "steeltrap-tables"
+"""Names of what CloudFormation asks for. Under another name, it would delete the one before."""
 
 
 def opened_upkeep() -> "Upkeep":
@@ -94,7 +116,8 @@ def index_handler(
 
     def handler(event: Any, context: Any) -> JsonObject:
         if isinstance(event, dict) and "RequestType" in event:
-            return _answer_stack(event, open, time.monotonic() + time_left(context), pause)
+            ends = time.monotonic() + time_left(context)
+            return _answer_stack(event, _INDEX, lambda: _make(event, open, ends, pause))
         if isinstance(event, dict) and event.get("rebuild") is True:
             return _rebuild(open, time.monotonic() + time_left(context), bool(event.get("accept_refused")))
         if isinstance(event, dict) and event.get("source") == "aws.events":
@@ -124,19 +147,16 @@ def _sweep(open: Callable[[], "Upkeep"]) -> JsonObject:
         return {"tombstones": maintenance.sweep_index(upkeep.truth, upkeep.index, SystemClock())}
 
 
-def _answer_stack(
-    event: JsonObject, open: Callable[[], "Upkeep"], ends: float, pause: Callable[[float], None]
-) -> JsonObject:
+def _answer_stack(event: JsonObject, name: str, work: Callable[[], JsonObject]) -> JsonObject:
     """Tell CloudFormation how it went; one that hears nothing waits for an hour."""
     try:
-        is_made = event["RequestType"] != "Delete" and _make(open, ends, pause)
-        response: JsonObject = {"Status": "SUCCESS", "Data": {"Made": str(is_made).lower()}}
+        response: JsonObject = {"Status": "SUCCESS", "Data": work()}
     except Exception as fault:
-        log_fault("making the search index", fault)
+        log_fault(f"a step of a deployment ({name})", fault)
         reason = fault.message if isinstance(fault, SteeltrapError) else "The function's log says why."
         response = {"Status": "FAILED", "Reason": reason}
     response |= {
-        "PhysicalResourceId": _NAME,
+        "PhysicalResourceId": name,
         **{name: event.get(name) for name in ("StackId", "RequestId", "LogicalResourceId")},
     }
     if not str(event["ResponseURL"]).startswith(("https://", "http://")):
@@ -149,17 +169,18 @@ def _answer_stack(
         return response
 
 
-def _make(open: Callable[[], "Upkeep"], ends: float, pause: Callable[[float], None]) -> bool:
+def _make(event: JsonObject, open: Callable[[], "Upkeep"], ends: float, pause: Callable[[float], None]) -> JsonObject:
     """Make the index where there is none, tried again as long as that may help.
 
     A new domain or collection refuses for a while roles that are as new.
     """
-    while True:
+    while event["RequestType"] != "Delete":
         try:
             with closing(open()) as upkeep:
-                return upkeep.index.create()
+                return {"Made": str(upkeep.index.create()).lower()}
         except SteeltrapError as error:
             if not error.can_retry or time.monotonic() + _PAUSE_SECONDS > ends:
                 raise
             _log.info("the search index is not ready: %s", error.message)
         pause(_PAUSE_SECONDS)
+    return {"Made": "false"}
