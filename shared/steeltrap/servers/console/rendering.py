@@ -386,6 +386,7 @@ def static_answer(digest: str, name: str, encodings: str) -> Response:
     return Response(file.content, 200, headers, media_type=file.media)
 
 
+@cache
 def _environment() -> Environment:
     environment = Environment(
         loader=FileSystemLoader(_HERE / "templates"),
