@@ -73,6 +73,7 @@ def test_small_is_installed_the_memories_get_its_vectors_and_the_folder_keeps_th
     switched = run("embedder", "small", "--yes")
     assert (switched.exit_code, models[1]) == (0, [["an installer", "small"]])
     assert "1 memory of 1 user got new vectors" in switched.stdout
+    assert "Restart servers and clients that are running: until then they search by words alone." in switched.stdout
     assert (data / "steeltrap.toml").read_text() == 'embedder = "small"\n'
     assert "violin" in run("recall", "violin").stdout
     assert run("embedder", "small").exit_code == 0  # nothing is installed twice

@@ -121,7 +121,7 @@ def test_doctor_reads_the_hooks_log_of_the_last_days(run, data, monkeypatch):
     assert "1 failures in the last 7 days" in result.stdout
     assert "prompt: the server answered 500." in result.stdout
     monkeypatch.setenv("STEELTRAP_HOOKS", "off")
-    assert "Switched off by STEELTRAP_HOOKS" in run("doctor").stdout
+    assert "Switched off by the setting `hooks`" in run("doctor").stdout
 
 
 def test_doctor_asks_the_folders_server(run, data):

@@ -1,11 +1,13 @@
 """A person's actions in the console, by mouse and by keyboard alone, and failures meanwhile."""
 
 import re
+from datetime import timedelta
 from typing import Any
 
 from playwright.sync_api import expect
 
 from console.sites import Site
+from console.test_pages import findings
 from steeltrap.model import Caller, UserRef
 from steeltrap.servers.auth.api_keys import ApiKeys
 
@@ -104,6 +106,86 @@ def test_what_is_less_likely_is_folded_and_opened_by_keyboard(page: Any, site: S
     expect(page.locator("#rows .open")).not_to_be_focused()
 
 
+def test_chosen_memories_are_tagged_moved_and_as_before_by_one_key_each(page: Any, site: Site) -> None:
+    keys = page.keyboard
+
+    def choose_all(scope: str) -> None:
+        page.goto(f"{site.url}/?scope={scope}")
+        keys.press("j")
+        keys.press("x")
+        page.get_by_label("All shown").focus()
+        keys.press("Space")
+        expect(page.locator("[data-count]")).to_have_text("3 chosen")
+
+    before = site.memory.core.list(scope="work/infra")["memories"]
+    for button, label, typed, done in (
+        ("Tag…", "Add tags", "reviewed", "3 memories tagged"),
+        ("Move…", "To the scope", "archive", "3 memories moved to archive"),
+    ):
+        choose_all("work/infra")
+        page.get_by_role("button", name=button).focus()
+        keys.press("Enter")
+        page.get_by_label(label).focus()
+        keys.type(typed)
+        keys.press("Enter")
+        expect(page.get_by_role("heading", name=done)).to_be_visible()
+        page.get_by_role("button", name="Undo").focus()
+        keys.press("Enter")
+        expect(page.get_by_role("heading", name="3 memories back as before")).to_be_visible()
+        after = site.memory.core.list(scope="work/infra")["memories"]
+        assert [(each["id"], each.get("tags")) for each in after] == [(e["id"], e.get("tags")) for e in before]
+
+
+def test_a_merge_shows_its_text_and_makes_nothing_before_it_is_confirmed(page: Any, site: Site) -> None:
+    keys = page.keyboard
+    before = site.memory.core.list()["memories"]
+
+    def preview() -> str:
+        page.goto(site.url)
+        for name in ("deploys", "pipeline"):
+            page.locator(f'.choose input[value^="{site.ids[name]}:"]').focus()
+            keys.press("Space")
+        page.get_by_role("button", name="Merge…").focus()
+        keys.press("Enter")
+        expect(page.get_by_role("heading", name="It will say")).to_be_visible()
+        text: str = page.locator(".merged .memory-text").inner_text()
+        return text
+
+    text = preview()
+    assert "never on a Friday" in text
+    assert "two approvals" in text
+    page.get_by_role("link", name="Cancel").focus()
+    keys.press("Enter")
+    expect(page.locator("#rows .row")).to_have_count(10)
+    assert site.memory.core.list()["memories"] == before
+    assert preview() == text
+    page.get_by_label("stay beside the new memory").focus()
+    keys.press("Space")
+    page.get_by_role("button", name="Merge", exact=True).focus()
+    keys.press("Enter")
+    expect(page.get_by_text("Merged into this memory.")).to_be_visible()
+    assert page.locator(".memory-text").inner_text() == text
+    assert site.memory.core.list()["total"] == 11
+
+
+def test_each_score_is_explained_at_a_hover_and_where_keys_and_readers_get(page: Any, site: Site) -> None:
+    page.goto(f"{site.url}/?q=deploy%20key%20rotation")
+    legend = page.locator(".legend")
+    legend.locator("summary").focus()
+    page.keyboard.press("Enter")
+    meanings = dict(
+        zip(legend.locator("dt").all_text_contents(), legend.locator("dd").all_text_contents(), strict=True)
+    )
+    names = page.locator(".why dt")
+    assert {"Score", "Meaning", "Words"} <= {*names.all_text_contents()}
+    for name in names.all():
+        expect(name).to_have_attribute("title", meanings[name.text_content()])
+        expect(name).to_have_accessible_description(meanings[name.text_content()])
+    for meaning in legend.locator("dd").all():
+        expect(meaning).to_be_visible()
+    assert findings(page) == []
+
+
 def test_chosen_memories_are_tagged_and_moved(page: Any, site: Site) -> None:
     page.goto(f"{site.url}/?scope=work/infra")
     for box in page.locator(".choose input").all():
@@ -147,6 +229,36 @@ def test_a_memory_is_written_and_found(page: Any, empty_site: Site) -> None:
     expect(page.locator(".facts")).to_contain_text("2026-01-02")
     page.get_by_role("link", name="weather").click()
     expect(page.locator("#rows .row")).to_have_count(1)
+
+
+def test_a_memory_with_days_and_a_pin_is_written_by_keyboard_and_expires(page: Any, empty_site: Site) -> None:
+    keys = page.keyboard
+    page.goto(empty_site.url)
+    keys.press("n")
+    page.get_by_label("Text", exact=True).focus()
+    keys.type("The parking permit is on the fridge.")
+    today = empty_site.clock.now()
+    page.get_by_label("Happened on").focus()
+    keys.type(f"{today:%m%d%Y}")
+    page.get_by_label("Expires after").focus()
+    keys.type(f"{today + timedelta(days=2):%m%d%Y}")
+    page.get_by_label("Pinned").focus()
+    keys.press("Space")
+    page.get_by_role("button", name="Save").focus()
+    keys.press("Enter")
+    expect(page.locator(".memory-text")).to_have_text("The parking permit is on the fridge.")
+    [saved] = empty_site.memory.core.list()["memories"]
+    assert saved["pinned"]
+    assert saved["occurred_at"].startswith(f"{today:%Y-%m-%d}")
+    keys.press("e")
+    expect(page.get_by_label("Expires after")).to_have_value(f"{today + timedelta(days=2):%Y-%m-%d}")
+    expect(page.get_by_label("Pinned")).to_be_checked()
+    assert findings(page) == []
+    empty_site.clock.advance(days=2)
+    assert empty_site.memory.core.list()["total"] == 1  # to the end of its last day
+    empty_site.clock.advance(days=2)
+    page.goto(empty_site.url)
+    expect(page.get_by_text("Nothing is remembered yet")).to_be_visible()
 
 
 def test_a_memory_is_forgotten_with_a_receipt(page: Any, site: Site) -> None:

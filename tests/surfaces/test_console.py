@@ -23,7 +23,7 @@ from steeltrap.model import Caller, Permissions, UserRef
 from steeltrap.servers.asgi.app import create_app
 from steeltrap.servers.auth.api_keys import ApiKeys
 from steeltrap.servers.auth.identity import LocalUser, TrustedHeaders
-from steeltrap.servers.console import Console, Sessions, console_routes, open_secret
+from steeltrap.servers.console import Console, Sessions, console_routes, open_secret, rendering
 from steeltrap.servers.console.rendering import when
 from steeltrap.servers.console.sessions import SignInNeeded
 from steeltrap.stores.shared_folders import LocalFolder
@@ -981,3 +981,12 @@ def test_a_browser_is_shown_a_page_and_a_program_gets_problem_details(
     assert "<script" not in page.text
     assert program.json()["status"] == status
     assert page.headers.get("Allow") == program.headers.get("Allow")
+
+
+def test_each_rule_that_ranking_names_is_explained():
+    package = Path(rendering.__file__).parents[2]
+    source = (package / "ranking/scoring.py").read_text() + (package / "engine/searching.py").read_text()
+    rules = set(re.findall(r'(?:boosts\[|added\[|scored\.add\()"(\w+)"', source))
+    rules |= set(re.findall(r'^ +"(\w+)": (?:weights\.|reply|question|conversation)', source, re.MULTILINE))
+    assert {"superseded", "literal", "days", "neighbours", "reply"} <= rules
+    assert {rule.capitalize() for rule in rules} | {"Score", "Meaning", "Words"} == {*rendering.SCORES}

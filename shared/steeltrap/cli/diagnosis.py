@@ -322,7 +322,7 @@ def _hooks(settings: "Settings") -> Finding:
     from ..servers.hooks.command import FOLDER, NAME
 
     if settings.hooks == "off":
-        return Finding("hooks", "fine", "Switched off by STEELTRAP_HOOKS: prompts and answers are not stored.")
+        return Finding("hooks", "fine", "Switched off by the setting `hooks`: prompts and answers are not stored.")
     path = settings.data / FOLDER / NAME
     since = (datetime.now(UTC) - timedelta(days=_DAYS)).strftime("%Y-%m-%dT%H:%M:%SZ")
     try:

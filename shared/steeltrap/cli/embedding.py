@@ -85,7 +85,7 @@ def _switch(name: str, data: Path | None) -> None:
             raise typer.Exit(Exit.OTHER)
         keep(data, {"embedder": name})
         say(f"The embedder of {memory.settings.data} is {name} now.")
-    say(f"{embedded(run)} Restart a server that is running.")
+    say(f"{embedded(run)} Restart servers and clients that are running: until then they search by words alone.")
 
 
 @embedder.command("add")

@@ -172,6 +172,7 @@ SCORES: Final[Mapping[str, str]] = {
     "Words": "The share of the search's words that the memory says, 0 to 1; rare words count more.",
     "Neighbours": "What was said just before and after it in the conversation fits the search.",
     "Conversation": "Something else in the same conversation fits the search better.",
+    "Coverage": "Its conversation says the words of the search that it doesn't say itself.",
     "Reply": "It follows a question that fits the search.",
     "Question": "It only asks; what answers it comes after it.",
     "Speaker": "The search names who said it.",
@@ -180,6 +181,7 @@ SCORES: Final[Mapping[str, str]] = {
     "Recency": "The search asks for the latest or the first, and it is late or early.",
     "Role": "The search says 'I' or 'you', and it was said by the user or the assistant.",
     "Superseded": "It replaced a memory that fits the search.",
+    "Past": "The search asks for the past, and the memory was replaced by one that fits.",
     "Order": "It has the search's words in the order of an answer.",
     "Literal": "It has the search word for word, or its numbers, names and quotations.",
 }
