@@ -9,20 +9,22 @@ import errno
 import os
 import stat
 from contextlib import suppress
-from pathlib import Path
-from typing import BinaryIO, Final
+from typing import TYPE_CHECKING, BinaryIO, Final
+
+if TYPE_CHECKING:
+    from pathlib import Path  # takes longer to import than the standard library's other modules that hooks need
 
 # Without O_NONBLOCK, opening a pipe waits for its other end. O_NOCTTY keeps a terminal from becoming the process's own.
 _FLAGS: Final = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0) | getattr(os, "O_BINARY", 0)
 
 
-def open_regular(path: str | Path) -> BinaryIO:
+def open_regular(path: "str | Path") -> BinaryIO:
     """Open a regular file, or a link to one, for reading. Raises OSError: EINVAL for anything else."""
     _check(os.stat(path), path)  # a device may act when it is opened
     return os.fdopen(_opened(path, os.O_RDONLY), "rb")
 
 
-def read_regular(path: str | Path, most: int) -> bytes:
+def read_regular(path: "str | Path", most: int) -> bytes:
     """The content of a regular file of `most` bytes or fewer. Raises OSError: EINVAL for anything but a regular file,
     EFBIG for a larger one."""
     with open_regular(path) as file:
@@ -32,7 +34,7 @@ def read_regular(path: str | Path, most: int) -> bytes:
     return content
 
 
-def append_line(path: str | Path, text: str) -> None:
+def append_line(path: "str | Path", text: str) -> None:
     """Add a line to a file that only its owner can read, in one write: processes at the same time don't mix theirs.
     Raises OSError: EINVAL for anything but a regular file."""
     with suppress(FileNotFoundError):
@@ -44,7 +46,7 @@ def append_line(path: str | Path, text: str) -> None:
         os.close(file)
 
 
-def replace_file(path: Path, text: str, mode: int = 0o600) -> None:
+def replace_file(path: "Path", text: str, mode: int = 0o600) -> None:
     """Put a text in place of the file at a path, as a whole or not at all. No folder is made. Raises OSError."""
     import tempfile  # hooks, which only read and add, start without it
 
@@ -54,14 +56,15 @@ def replace_file(path: Path, text: str, mode: int = 0o600) -> None:
             file.write(text.encode())
             file.flush()
             os.fsync(file.fileno())
-        Path(name).chmod(mode)
-        Path(name).replace(path)
+        os.chmod(name, mode)
+        os.replace(name, path)
     except BaseException:
-        Path(name).unlink(missing_ok=True)
+        with suppress(FileNotFoundError):
+            os.unlink(name)
         raise
 
 
-def _opened(path: str | Path, flags: int) -> int:
+def _opened(path: "str | Path", flags: int) -> int:
     file = os.open(path, flags | _FLAGS, 0o600)
     try:
         _check(os.fstat(file), path)  # again: another file may have come in its place
@@ -71,6 +74,6 @@ def _opened(path: str | Path, flags: int) -> int:
     return file
 
 
-def _check(found: os.stat_result, path: str | Path) -> None:
+def _check(found: os.stat_result, path: "str | Path") -> None:
     if not stat.S_ISREG(found.st_mode):
         raise OSError(errno.EINVAL, "not a regular file", str(path))
