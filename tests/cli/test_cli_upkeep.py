@@ -76,6 +76,7 @@ def test_doctor_says_when_the_folder_cannot_be_made(run, tmp_path, beneath, says
     result = run("doctor", data=data)
     assert result.exit_code == 1
     assert says in result.stdout
+    assert "et STEELTRAP_DATA to another folder." in result.stdout
     assert "chmod" not in result.stdout
     assert {path.name for path in tmp_path.iterdir()} == {"file", "link"}
 

@@ -174,7 +174,7 @@ def _folder(folder: Path) -> Finding:
         return Finding("folder", "broken", f"{existing} can't be read and written.", mend)
     if existing != folder.absolute():
         if why := _unmade(existing, folder.absolute()):
-            return Finding("folder", "broken", f"{folder} can't be made ({why}).", elsewhere.capitalize())
+            return Finding("folder", "broken", f"{folder} can't be made ({why}).", f"S{elsewhere[1:]}")
         return Finding("folder", "fine", f"{folder} doesn't exist yet; the first save creates it.")
     if os.name == "posix" and any(path.stat().st_mode & 0o077 for path in folder.glob("users/*/*.db")):
         mend = f"Run `chmod -R go-rwx {folder}`."
