@@ -12,7 +12,7 @@ import apsw
 import pytest
 
 from contracts.entries import EMBEDDER, found, query, save, search, update
-from faults.replica_history import ANA, rows
+from faults.replica_history import AFTER_NEXT, ANA, NEXT, TODAY, rows
 from spaces import in_time, space_of
 from steeltrap.errors import Unavailable
 from steeltrap.maintenance import Run
@@ -24,10 +24,6 @@ from steeltrap.settings import read_settings
 from steeltrap.stores.logs.folder import FolderLog, FolderLogs
 from steeltrap.stores.replica import ReplicaStore
 from steeltrap.stores.sqlite import schema
-
-TODAY = schema.MIGRATIONS
-NEXT = (*TODAY, "ALTER TABLE usage ADD COLUMN kind INTEGER NOT NULL DEFAULT 7; UPDATE memory SET scope = 'user/moved';")
-AFTER_NEXT = (*NEXT, "ALTER TABLE usage ADD COLUMN place TEXT;")
 
 
 class Machines:
@@ -152,6 +148,23 @@ def test_a_release_that_works_on_both_tables_writes_for_either_release(machines:
     with machines.of(NEXT, "two", works_since=len(TODAY)) as store:
         assert store.migrate(ANA, in_time())
         assert _contents(store) == {"the heron waits", "the reed grows"}
+
+
+def test_a_release_that_leaves_one_out_follows_a_migrator_that_died_before_its_base(machines: Machines) -> None:
+    with machines.of(TODAY, "one") as store:
+        memory = save(_space(store), "the heron waits")
+    with machines.of(NEXT, "two") as store:
+        store.migrate(ANA, in_time())
+        update(_space(store), memory, content="the heron flies")
+    for base in machines.bases():
+        base.unlink()
+    for cache in ("one", "fresh"):
+        with machines.of(AFTER_NEXT, cache, works_since=len(TODAY)) as store:
+            assert _contents(store) == {"the heron flies"}
+    with machines.of(AFTER_NEXT, "one") as one, machines.of(AFTER_NEXT, "fresh") as fresh:
+        assert one.migrate(ANA, in_time())
+        assert _contents(fresh) == {"the heron flies"}
+        assert rows(one) == rows(fresh)
 
 
 def test_a_release_that_leaves_one_out_takes_the_tables_of_the_one_between_from_its_base(machines: Machines) -> None:

@@ -1,13 +1,15 @@
 """Writers of one user on several machines that die and are answered wrongly, and what must be true behind them.
 
 A writer says what it does in a journal: before an operation that it tries it, and after it that it was acknowledged.
+Each is of a release, and migrates now and then to the tables of its own; who is refused for an old one is upgraded.
 """
 
 import json
 import random
+import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterator
-from contextlib import closing, suppress
+from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import timedelta
 from itertools import pairwise
@@ -32,10 +34,20 @@ from steeltrap.stores.replica import ReplicaStore
 from steeltrap.stores.replica.entries import unpack
 from steeltrap.stores.replica.history import put_back
 from steeltrap.stores.replica.moving import Place, move_user
-from steeltrap.stores.sqlite.schema import TABLES
+from steeltrap.stores.sqlite import schema
 from unruly_log import UnrulyLogs
 
 ANA: Final = UserRef("ana")
+TODAY: Final = schema.MIGRATIONS
+NEXT: Final = (
+    *TODAY,
+    "ALTER TABLE usage ADD COLUMN kind INTEGER NOT NULL DEFAULT 7; UPDATE memory SET scope = 'user/moved';",
+)
+AFTER_NEXT: Final = (*NEXT, "ALTER TABLE usage ADD COLUMN place TEXT;")
+RELEASES: Final = (TODAY, NEXT, AFTER_NEXT)
+"""The migrations of this release and of two newer ones, each of which works on the tables of those before it."""
+_DIED: Final = 9
+_IS_OLD: Final = 10
 _PROGRAM: Final = "import sys; from faults.replica_history import write; write(*sys.argv[1:])"
 
 
@@ -44,9 +56,16 @@ def logs_at(url: str) -> Logs:
     return open_logs(read_settings(store=url))
 
 
-def write(folder: str, url: str, name: str, seed: str, operations: str, deadly: str, sleep: str) -> None:
+def be_of(release: tuple[str, ...], patch: pytest.MonkeyPatch) -> None:
+    """Have this process be of a release, which works on the tables of today's and of those in between."""
+    patch.setattr(schema, "MIGRATIONS", release)
+    patch.setattr(schema, "WORKS_SINCE", len(TODAY))
+
+
+def write(folder: str, url: str, name: str, release: str, seed: str, operations: str, deadly: str, sleep: str) -> None:
     """Do so many operations on ana's memories, and say each in the journal of this writer."""
     place = Path(folder)
+    be_of(RELEASES[int(release)], pytest.MonkeyPatch())
     logs = UnrulyLogs(logs_at(url), int(seed), deadly=float(deadly), sleep=float(sleep))
     store = ReplicaStore(place / name, logs, EMBEDDER, SystemClock(), retention=None)
     with open(place / f"{name}.journal", "a", encoding="utf-8") as journal:
@@ -81,11 +100,17 @@ class _Writer:
                 self._session,
                 self._read,
                 self._upkeep,
+                self._migrate,
             ],
-            [30, 20, 4, 4, 6, 4, 20, 3],
+            [30, 20, 4, 4, 6, 4, 20, 3, 2],
         )[0]
-        with suppress(SteeltrapError):
+        try:
             operation(space_of(self._store, ANA.user_id, seconds=20))
+        except Unavailable as error:
+            if "upgrade" in error.message:
+                sys.exit(_IS_OLD)
+        except SteeltrapError:
+            pass
 
     def _text(self) -> str:
         self._count += 1
@@ -143,6 +168,10 @@ class _Writer:
             ]
         )()
 
+    def _migrate(self, space: Space) -> None:
+        if self._store.migrate(ANA, in_time()):
+            self._say("did", "migrate", str(len(schema.MIGRATIONS)))
+
     def _some(self, space: Space) -> Memory | None:
         memories = list(space.walk())
         return self._pick.choice(memories) if memories else None
@@ -156,6 +185,7 @@ class History:
     acknowledged: dict[str, list[tuple[int, str]]] = field(default_factory=lambda: defaultdict(list))
     forgotten: set[str] = field(default_factory=set)
     maybe_gone: set[str] = field(default_factory=set)
+    migrations: int = 0
     texts: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
 
     @classmethod
@@ -168,6 +198,8 @@ class History:
                     history.texts[id].add(rest[-1])
                     if said == "did":
                         history.acknowledged[id].append((rest[0], rest[1]))
+                elif kind == "migrate":
+                    history.migrations += 1
                 elif said == "did" and kind == "forget":
                     history.forgotten.add(id)
                 else:
@@ -202,35 +234,33 @@ def run_writers(
 ) -> int:
     """Have writers run side by side until each has done its operations; how many died on the way.
 
-    Two share a cache, the last one sleeps between a patchset and its entry.
+    Two share a cache, the last one sleeps between a patchset and its entry. One is of the next release, and whoever
+    died or was refused comes back as one of a newer release.
     """
     deaths = 0
     pick = random.Random(seed)
     with_work = dict.fromkeys(range(writers), operations)
+    releases = [int(name == 2) for name in range(writers)]
     while with_work:
         processes = []
         for name, left in with_work.items():
-            cache = f"cache{max(0, name - 1)}"
-            processes.append((name, _start(folder, url, name, cache, pick.randrange(10**9), left, deadly, sleep)))
+            cache, seconds = f"cache{max(0, name - 1)}", sleep if name == 3 else 0.0
+            options = (cache, releases[name], pick.randrange(10**9), left, deadly, seconds)
+            context = running(_PROGRAM, folder, url, *options)
+            processes.append((name, context, context.__enter__()))
         with_work = {}
-        for name, (context, process) in processes:
+        for name, context, process in processes:
             process.communicate()
-            if process.returncode == 9:
-                deaths += 1
+            assert process.returncode in (0, _DIED, _IS_OLD)
+            if process.returncode:
+                deaths += process.returncode == _DIED
+                assert process.returncode == _DIED or releases[name] < len(RELEASES) - 1
+                releases[name] = min(releases[name] + 1, len(RELEASES) - 1)
                 with_work[name] = max(1, operations // 4)
-            else:
-                assert process.returncode == 0
             context.__exit__(None, None, None)
         if deaths > 40:
             deadly = 0.0
     return deaths
-
-
-def _start(
-    folder: Path, url: str, name: int, cache: str, seed: int, operations: int, deadly: float, sleep: float
-) -> Any:
-    context = running(_PROGRAM, folder, url, cache, seed, operations, deadly, sleep if name == 3 else 0.0)
-    return context, context.__enter__()
 
 
 def all_bytes(folder: Path) -> Iterator[tuple[Path, bytes]]:
@@ -249,7 +279,9 @@ def rows(store: ReplicaStore) -> dict[str, list[tuple[Any, ...]]]:
     connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
     try:
         assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
-        return {table: sorted(connection.execute(f"SELECT * FROM {table}").fetchall(), key=repr) for table in TABLES}
+        return {
+            table: sorted(connection.execute(f"SELECT * FROM {table}").fetchall(), key=repr) for table in schema.TABLES
+        }
     finally:
         connection.close()
 
@@ -260,6 +292,7 @@ def check(folder: Path, logs: Logs) -> History:
     names = [path.name for path in folder.iterdir() if path.is_dir() and path.name.startswith("cache")]
     stores = [brought_up(folder, name, logs) for name in names]
     space_of(stores[0], ANA.user_id).sweep(NOON - timedelta(days=1))  # finishes what a death cut short
+    stores[0].migrate(ANA, in_time())
     stores.append(brought_up(folder, "fresh", logs))
     for store in stores:
         store._replica(ANA).catch_up(in_time())

@@ -32,7 +32,7 @@ from .bases import clear_bases, make_base, put_rows, read_newest, remove_copies,
 from .caching import current_at, discard, hold_open, note_current, remove_file
 from .entries import LogEntry, Lost, damaged, new_nonce, newer, offline, settle
 from .position import Position, is_worth_a_base, open_replica, read_position, write_position
-from .tables import NeedsBase, reload_indexes, require_own
+from .tables import NeedsBase, body_of_migration, reload_indexes, require_own
 
 _ROOM_FOR_ENTRIES: Final = 2
 """Bytes of a file for each byte of its entries, about: those are compressed."""
@@ -412,7 +412,8 @@ class ReplicaFile(UserFile):
             position = read_position(connection, self._log_id)
             migrate_within(connection)
             self._applier.forget_tables()
-            position = self._append(connection, position, "migrate", b"", deadline)
+            body = body_of_migration(connection)
+            position = self._append(connection, position, "migrate", body, deadline)
             assert self._created is not None
             reload_indexes(connection, self._created)
             write_position(connection, position)

@@ -13,7 +13,8 @@ import apsw
 
 from ...errors import Unavailable
 from ...ports import BaseName
-from ..sqlite.schema import TABLES, is_current, make_version, migrate_within, versions_of_replicas, works_on
+from ..sqlite import schema
+from ..sqlite.schema import TABLES, is_current, make_version, migrate_to, migrate_within, versions_of_replicas, works_on
 from .entries import LogEntry, newer
 
 
@@ -63,14 +64,24 @@ def begin_with(connection: apsw.Connection, wanted: bytes) -> None:
     raise newer()
 
 
+def body_of_migration(connection: apsw.Connection) -> bytes:
+    """The body of the entry for a file that was migrated: the version of its tables."""
+    return str(connection.pragma("user_version")).encode()
+
+
 def migrate_at(connection: apsw.Connection, entry: LogEntry, bases: Callable[[], list[BaseName]]) -> None:
     """Migrate a file as an entry says, inside a transaction.
 
-    Raises Unavailable where the entry is of a newer release, NeedsBase where it is of one in between.
+    Raises Unavailable where the entry is of a newer release, NeedsBase where only a base has the tables of one in
+    between: such a release had columns that this one doesn't know how to derive.
     """
+    version = int(entry.body or len(schema.MIGRATIONS))
     try:
         was_current = is_current(connection)
-        migrate_within(connection)
+        if version < len(schema.MIGRATIONS):
+            migrate_to(connection, version)
+        else:
+            migrate_within(connection)
     except ValueError:
         raise newer() from None
     if fingerprint(connection) != entry.schema:

@@ -243,6 +243,12 @@ def migrate_within(connection: apsw.Connection) -> None:
         _note_days(connection)
 
 
+def migrate_to(connection: apsw.Connection, version: int) -> None:
+    """Bring a file to a version before the newest, in the transaction that is under way: without the columns that a
+    release of that version derived from images, if it did."""
+    _run_migrations(connection, int(connection.pragma("user_version")), version)
+
+
 def make_version(connection: apsw.Connection, version: int) -> None:
     """Make the tables of an earlier version in a file without rows, in the transaction that is under way."""
     for table in TABLES:
