@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
+from uuid import uuid4
 
 import boto3
 from aws_cdk import App
@@ -148,13 +149,56 @@ class _Here(Bundle):
 @contextmanager
 def deployed_stage(aws: Aws, stage: Stage, assembly: Path) -> Iterator[Deployment]:
     """A stage, synthesised and deployed, which is gone in the end."""
+    synthesise(stage, assembly, packed_code(stage))
+    with deployed(aws, assembly, stage.stack_name) as outputs:
+        yield Deployment(aws, outputs, stage.endpoint, stage.index)
+
+
+def packed_code(stage: Stage) -> Path:
+    """The folder of a stage's own code. The next one that is packed takes its place."""
+    return pack_code(sys.executable, embedder=True, replicas=stage.store == "bucket")
+
+
+def synthesise(stage: Stage, assembly: Path, code: Path) -> None:
+    """Synthesise a stage of a folder of code."""
     app = App(outdir=str(assembly))
-    code = pack_code(sys.executable, embedder=True, replicas=stage.store == "bucket")
     packed = Packed(code, lambda group: _Here(group, python=stage.python).build())
     Steeltrap(app, stage, CATALOGUE, packed=packed)
     app.synth()
-    with deployed(aws, assembly, stage.stack_name) as outputs:
-        yield Deployment(aws, outputs, stage.endpoint, stage.index)
+
+
+def redeploy(aws: Aws, stage: Stage, assembly: Path) -> None:
+    """Deploy another synthesis of a stage that is there."""
+    formation = aws.client("cloudformation")
+    formation.update_stack(
+        StackName=stage.stack_name,
+        TemplateURL=f"{aws.url}/{BUCKET}/{_upload(aws, write_portable(assembly, stage.stack_name))}",
+        Capabilities=["CAPABILITY_NAMED_IAM"],
+    )
+    _wait(formation, stage.stack_name, "stack_update_complete")
+
+
+@contextmanager
+def access_key(aws: Aws, deployment: Deployment, name: str, *, may_call: bool = True) -> Iterator[Mapping[str, Any]]:
+    """The key of a new user of the account, who may call a stage's API unless told otherwise."""
+    iam, user = aws.client("iam"), f"e2e-{name}-{uuid4().hex[:6]}"
+    api = deployment.outputs["Url"].partition("://")[2].partition(".")[0]
+    calls = {"Effect": "Allow", "Action": "execute-api:Invoke", "Resource": _API.format(api=api)}
+    iam.create_user(UserName=user)
+    if may_call:
+        policy = json.dumps({"Version": "2012-10-17", "Statement": [calls]})
+        iam.put_user_policy(UserName=user, PolicyName="call", PolicyDocument=policy)
+    key = iam.create_access_key(UserName=user)["AccessKey"]
+    try:
+        yield key
+    finally:
+        iam.delete_access_key(UserName=user, AccessKeyId=key["AccessKeyId"])
+        if may_call:
+            iam.delete_user_policy(UserName=user, PolicyName="call")
+        iam.delete_user(UserName=user)
+
+
+_API = "arn:aws:execute-api:us-east-1:000000000000:{api}/*"
 
 
 @contextmanager
