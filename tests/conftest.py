@@ -25,6 +25,15 @@ from stores import Opening, chosen, opening  # noqa: E402
 # imports `ma` for some calls of `np.unique` and `np.isin`.
 sys.modules.update(dict.fromkeys(("numpy.ma", "numpy.fft", "numpy.polynomial")))
 
+# Stores sync each write: on a disk that others use too, most of a test's time goes there. Some tests run programs from
+# their folder, and some write gigabytes.
+_MEMORY = Path("/dev/shm")
+_ROOM = 4 << 30
+if _MEMORY.is_dir() and os.access(_MEMORY, os.W_OK):
+    _of_memory = os.statvfs(_MEMORY)
+    if not _of_memory.f_flag & os.ST_NOEXEC and _of_memory.f_bavail * _of_memory.f_frsize >= _ROOM:
+        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(_MEMORY))
+
 _QUIET = {
     "deadline": None,
     "database": None,
