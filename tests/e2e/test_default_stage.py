@@ -5,11 +5,11 @@ The emulator checks every signature and every policy: also whether the functions
 
 import json
 from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
 from typing import Any
-from uuid import uuid4
 
 import pytest
-from deployment import Aws, Deployment, deployed_stage
+from deployment import Aws, Deployment, access_key, deployed_stage
 from infra.stage import read_stage
 
 from components import aws_iam_url
@@ -34,31 +34,10 @@ def newcomer(aws: Aws, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Dep
 @pytest.fixture(scope="module")
 def keys(aws: Aws, newcomer: Deployment) -> Iterator[Mapping[str, Any]]:
     """Access keys of the account's users. All but the stranger may call the API."""
-    iam = aws.client("iam")
-    api = newcomer.outputs["Url"].partition("://")[2].partition(".")[0]
-    calls = {
-        "Version": "2012-10-17",
-        "Statement": [
-            {
-                "Effect": "Allow",
-                "Action": "execute-api:Invoke",
-                "Resource": f"arn:aws:execute-api:us-east-1:000000000000:{api}/*",
-            }
-        ],
-    }
-    made = {}
-    for name in CALLERS:
-        user = f"e2e-{name}-{uuid4().hex[:6]}"
-        iam.create_user(UserName=user)
-        if name != "stranger":
-            iam.put_user_policy(UserName=user, PolicyName="call", PolicyDocument=json.dumps(calls))
-        made[name] = iam.create_access_key(UserName=user)["AccessKey"]
-    yield made
-    for key in made.values():
-        iam.delete_access_key(UserName=key["UserName"], AccessKeyId=key["AccessKeyId"])
-        if iam.list_user_policies(UserName=key["UserName"])["PolicyNames"]:
-            iam.delete_user_policy(UserName=key["UserName"], PolicyName="call")
-        iam.delete_user(UserName=key["UserName"])
+    with ExitStack() as made:
+        yield {
+            name: made.enter_context(access_key(aws, newcomer, name, may_call=name != "stranger")) for name in CALLERS
+        }
 
 
 @pytest.mark.parametrize("toolset", CATALOGUE.toolsets)
