@@ -41,6 +41,7 @@ from steeltrap.embedders.calibration import (  # noqa: E402
     unrelated_level,
 )
 from steeltrap.embedders.endpoint import EndpointEmbedder  # noqa: E402
+from steeltrap.embedders.languages import Languages  # noqa: E402
 from steeltrap.embedders.static import StaticEmbedder  # noqa: E402
 from steeltrap.errors import InvalidInput, SteeltrapError, Unavailable  # noqa: E402
 from steeltrap.ports import Embedder  # noqa: E402
@@ -1034,3 +1035,12 @@ for text in ("Ana lives in Porto", "¿Dónde vive la abuela?", "Wo steht die Kü
         assert any(StaticEmbedder().embed([text], purpose=purpose, timeout=60)[0])
 """
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_all_parts_of_a_run_without_spaces_are_looked_up_at_once(monkeypatch):
+    searches = []
+    search = np.searchsorted
+    monkeypatch.setattr(np, "searchsorted", lambda kept, keys: searches.append(len(keys)) or search(kept, keys))
+    run = "".join(map(chr, range(0x4E00, 0x5000)))
+    assert Languages(static.FOLDER / "words.npz").known([run], "zh")[run]
+    assert len(searches) == 2  # the run as a word, and all its parts

@@ -7,7 +7,7 @@ that stand for those of many rows, which were rotated before. `models/languages/
 
 import re
 import threading
-from collections.abc import Iterable, Iterator, Set
+from collections.abc import Iterable, Iterator, Sequence, Set
 from functools import lru_cache
 from hashlib import blake2b
 from pathlib import Path
@@ -171,11 +171,14 @@ class Languages:
         """The places of the longest words from the left, one after the other."""
         run = fold_case(run)
         run = run.translate(self._simplified()) if language == "zh" else run
+        # Folded, a part is its own key. All are looked up at once: one by one, a page of rare characters takes seconds.
+        spans = [(at, end) for at in range(len(run)) for end in range(at + 1, min(len(run), at + _LONGEST) + 1)]
+        places = dict(zip(spans, self._places(language, [run[at:end] for at, end in spans]), strict=True))
         parts: list[int] = []
         at = 0
         while at < len(run):
             for end in range(min(len(run), at + _LONGEST), at, -1):
-                if (place := self._place(language, run[at:end])) is not None:
+                if (place := places[at, end]) is not None:
                     parts.append(place)
                     at = end
                     break
@@ -185,13 +188,17 @@ class Languages:
 
     def _found(self, name: str, word: str) -> int | None:
         """The place of a word among those of a language, or among the frequent ones of all; None if it isn't there."""
+        return self._places(name, [fold_case(word) if name == "frequent" else key_of(word, name)])[0]
+
+    def _places(self, name: str, keys: Sequence[str]) -> list[int | None]:
+        """The place of each key; None for those that aren't there."""
         import numpy as np
 
         kept = self._of(f"{name}_keys")
-        key = fold_case(word) if name == "frequent" else key_of(word, name)
-        wanted = np.frombuffer(digest_of(key), "<u4")[0]
-        near = min(int(np.searchsorted(kept, wanted)), len(kept) - 1)
-        return near if kept[near] == wanted else None
+        wanted = np.frombuffer(b"".join(map(digest_of, keys)), "<u4")
+        near = np.minimum(np.searchsorted(kept, wanted), len(kept) - 1)
+        is_there = (kept[near] == wanted).tolist()
+        return [place if found else None for place, found in zip(near.tolist(), is_there, strict=True)]
 
     def _read_simplified(self) -> dict[int, int]:
         """The simplified form of each traditional Chinese character that has another."""
