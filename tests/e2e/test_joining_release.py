@@ -100,7 +100,9 @@ class Caller:
 
 def _is_cut_off(status: int, body: Any) -> bool:
     """Whether the emulator ended a function that was starting or answering, to give it new code. Lambda lets it end."""
-    return status == 502 and isinstance(body, dict) and body.get("errorType") == "RuntimeError"
+    if status != 502 or not isinstance(body, dict):
+        return False
+    return body.get("errorType") == "RuntimeError" or body.get("errorMessage") == "Worker process died"
 
 
 def test_calls_go_on_without_an_error_while_a_second_release_joins_and_migrates(
