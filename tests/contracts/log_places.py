@@ -15,7 +15,7 @@ from itertools import count
 from math import inf
 from pathlib import Path
 from secrets import token_hex
-from typing import Any, Protocol, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 from urllib.parse import SplitResult, urlsplit
 
 import pytest
@@ -131,6 +131,20 @@ def place(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterato
         return
     with empty_url(name, monkeypatch) as url:
         yield _opening(url)
+
+
+KINDS: Final = ("folder", "s3", "azure", "gcs", "dynamodb", "postgres")
+"""The kinds of places that logs can be in."""
+
+
+@contextmanager
+def log_of(kind: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """The URL of an empty log of a kind; of a folder, within the one that is given."""
+    if kind == "folder":
+        yield (folder / "log").as_uri()
+        return
+    with empty_url(kind, monkeypatch) as url:
+        yield url
 
 
 @contextmanager

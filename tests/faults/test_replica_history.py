@@ -3,16 +3,16 @@
 import os
 import shutil
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Final
 
 import pytest
 
 from clock import NOON
-from contracts import log_places
 from contracts.entries import EMBEDDER, save
+from contracts.log_places import KINDS, log_of
 from faults.replica_history import (
     ANA,
     RELEASES,
@@ -32,7 +32,6 @@ from steeltrap.stores.logs.folder import FolderLog, FolderLogs
 from steeltrap.stores.replica import ReplicaStore
 from unruly_log import unavailable
 
-KINDS: Final = ("folder", "s3", "azure", "gcs", "dynamodb", "postgres")
 MINUTES: Final = float(os.environ.get("STEELTRAP_TEST_HISTORY", "0"))
 """How long to go on by hand, with another seed for each round."""
 
@@ -83,16 +82,6 @@ def _rounds(
             migrations=history.migrations,
         )
     return totals
-
-
-@contextmanager
-def log_of(kind: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """The URL of an empty log of a kind."""
-    if kind == "folder":
-        yield (folder / "log").as_uri()
-        return
-    with log_places.empty_url(kind, monkeypatch) as url:
-        yield url
 
 
 def _round(folder: Path, url: str, seed: int, operations: int, sleep: float) -> tuple[int, History]:

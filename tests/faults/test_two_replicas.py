@@ -10,8 +10,8 @@ from typing import Any, Final
 import pytest
 
 from contracts.entries import EMBEDDER
+from contracts.log_places import KINDS, log_of
 from faults.replica_history import ANA, logs_at
-from faults.test_replica_history import KINDS, log_of
 from steeltrap.invoke import Door
 from steeltrap.model import Caller
 from steeltrap.runtime.clock import SystemClock
