@@ -7,6 +7,7 @@ Everything binds to the loopback. `up` leaves alone what runs already, `down` en
 import argparse
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -16,6 +17,7 @@ from pathlib import Path
 from parts import PARTS, STATE, Missing, Part
 
 HEALTHY_SECONDS = 90
+ENDING_SECONDS = 20
 
 
 def main() -> int:
@@ -69,14 +71,13 @@ def run(parts: list[Part], command: list[str]) -> int:
 
 
 def down(parts: list[Part]) -> int:
-    """End what `up` started, and nothing else."""
+    """End what `up` started, and nothing else. What does not end when it is asked to is killed: nothing in it is kept."""
     for part in parts:
         if (process := running(part)) is None:
             print(f"{part.name:<11} was not started here")
             continue
-        with suppress(ProcessLookupError):
-            os.killpg(process, part.end)
-        _until(lambda process=process: not _alive(process), f"{part.name} does not end")
+        if not (_ends(process, part.end) or _ends(process, signal.SIGKILL)):
+            raise Missing(f"{part.name} does not end")
         _note(part).unlink(missing_ok=True)
         print(f"{part.name:<11} ended")
     return 0
@@ -144,12 +145,16 @@ def _started(pid: int) -> str:
     return shown.stdout.strip()
 
 
-def _until(done: "callable", otherwise: str) -> None:  # type: ignore[valid-type]
-    ends = time.monotonic() + 20
-    while not done():
+def _ends(process: int, by: signal.Signals) -> bool:
+    """Whether a process group ends within ENDING_SECONDS when it gets a signal."""
+    with suppress(ProcessLookupError):
+        os.killpg(process, by)
+    ends = time.monotonic() + ENDING_SECONDS
+    while _alive(process):
         if time.monotonic() > ends:
-            raise Missing(otherwise)
+            return False
         time.sleep(0.1)
+    return True
 
 
 if __name__ == "__main__":

@@ -111,3 +111,21 @@ def test_a_process_number_that_was_used_again_is_not_ended(
     (tmp_path / "dynamodb.json").write_text('{"pid": 1, "started": "another time"}')
     assert launch.down([part]) == 0
     assert "was not started here" in capsys.readouterr().out
+
+
+@pytest.mark.filterwarnings("ignore:subprocess .* is still running:ResourceWarning")
+def test_a_part_that_does_not_end_when_it_is_asked_to_is_killed(
+    launch: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    deaf = tmp_path / "deaf"
+    deaf.write_text("#!/bin/sh\ntrap '' TERM\necho up > up\nwhile :; do sleep 1; done\n")
+    deaf.chmod(0o755)
+    part = launch.Part("deaf", 1, "/", lambda home: None, lambda home: [str(deaf)])
+    monkeypatch.setattr(launch.Part, "home", tmp_path)
+    monkeypatch.setattr(launch.Part, "answers", lambda part: (tmp_path / "up").exists())
+    monkeypatch.setattr(launch, "ENDING_SECONDS", 0.3)
+    launch.start(part)
+    launch.wait(part)
+    assert launch.down([part]) == 0
+    assert launch.running(part) is None
+    assert capsys.readouterr().out.splitlines()[-1] == "deaf        ended"
