@@ -33,7 +33,7 @@ FAST := tests/unit tests/contracts/test_sqlite.py tests/contracts/test_folder.py
   tests/dialects/test_core.py tests/isolation/test_two_users.py tests/surfaces/test_python.py tests/docs/test_docs.py
 
 .DEFAULT_GOAL := help
-.PHONY: help install serve check check-types check-tests test test-aws test-lowest integrations agents typescript conformance fuzz browser screenshots e2e localstack image synth bootstrap deploy github-role destroy validate workflows up down lint lint-code lint-types all-tests format docs bench mutants update-rules lock sbom dist mcpb clean
+.PHONY: help install serve check check-types check-tests test test-aws test-lowest integrations agents typescript conformance history fuzz browser screenshots e2e localstack image synth bootstrap deploy github-role destroy validate workflows up down lint lint-code lint-types all-tests format docs bench mutants update-rules lock sbom dist mcpb clean
 
 help: ## List the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -126,6 +126,10 @@ typescript: $(TESTABLE) $(TYPESCRIPT) ## Build the TypeScript client from docs/o
 
 conformance: $(TESTABLE) $(CONFORMANCE) ## Run MCP's conformance suite, its inspector and Claude Code against a server, on a Node of their own
 	STEELTRAP_TEST_CONFORMANCE=1 $(BIN)/python -m pytest tests/conformance
+
+history: $(TESTABLE) ## Let four writers of one user die, sleep and be answered wrongly over each kind of log, for a minute each (MINUTES=minutes)
+	STEELTRAP_TEST_HISTORY=$(or $(MINUTES),1) STEELTRAP_REQUIRE_ALL=1 \
+	  $(BIN)/python -m pytest -rP -n 6 tests/faults/test_replica_history.py -k nothing_acknowledged
 
 fuzz: $(TESTABLE) .build/schemathesis/.installed ## Have schemathesis call a server by its OpenAPI document with thousands of requests, valid and not
 	STEELTRAP_TEST_FUZZ=1 $(BIN)/python -m pytest tests/fuzz

@@ -41,6 +41,23 @@ def test_a_large_body_is_parsed_in_pieces(monkeypatch: pytest.MonkeyPatch) -> No
     assert 0 < counting.longest <= 2 * PIECE
 
 
+@pytest.mark.parametrize("unit", ["a\n", "\\", '"', "\u00e9a", "a\U0001f600", "\ud83d\n", "\ud83d\\", "\udc00"])
+def test_a_long_text_is_parsed_in_pieces_and_no_escape_in_two(monkeypatch: pytest.MonkeyPatch, unit: str) -> None:
+    counting = _Counting()
+    monkeypatch.setattr(arguments, "_DECODER", counting)
+    for shift in range(12):
+        body = {"content": " " * shift + unit * 2 * PIECE}
+        assert arguments.decode(json.dumps(body).encode()) == body
+    assert 0 < counting.longest <= 2 * PIECE
+
+
+@pytest.mark.parametrize("end", ["\\q", "\\u12", "\\ud83d\\", "\n"])
+def test_a_long_text_is_refused_for_what_a_small_one_is(end: str) -> None:
+    for text in (end, "a\\n" * PIECE + end, "a\\n" * PIECE + end + "a\\n" * PIECE):
+        with pytest.raises(MalformedBody, match="is not valid JSON"):
+            arguments.decode(f'{{"content": "{text}"}}')
+
+
 @pytest.mark.parametrize("number", ["NaN", "Infinity", "1" * 5000])
 def test_a_large_body_is_refused_for_what_a_small_one_is(number: str) -> None:
     for spaces in (1, 2 * PIECE):

@@ -1,6 +1,7 @@
 """Markdown notes: front matter is a YAML mapping or text, a fence ends as CommonMark says, and no line is lost."""
 
 import json
+import tracemalloc
 from collections.abc import Iterator
 from datetime import UTC, date
 from typing import Any
@@ -186,3 +187,15 @@ def test_a_tag_list_is_made_once_per_note(monkeypatch: pytest.MonkeyPatch) -> No
     assert len(found) == 300
     assert len(calls) == 1
     assert json.dumps(found[0].tags) == '["a"]'
+
+
+@pytest.mark.parametrize(
+    "text", ["- a\n" + "\n".join(" " * 4000 + "- a" for _ in range(250)), "# a\n\n" * 200_000, "a\n" * 500_000]
+)
+def test_a_long_note_is_cut_without_a_list_of_all_its_words_or_lines(text: str) -> None:
+    tracemalloc.start()
+    try:
+        assert sections(text)
+        assert tracemalloc.get_traced_memory()[1] < 10 * len(text)
+    finally:
+        tracemalloc.stop()

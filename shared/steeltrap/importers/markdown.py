@@ -6,7 +6,7 @@ What stands between `---` at the top is front matter if it is a YAML mapping. An
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import tzinfo
 from pathlib import PurePath
@@ -100,7 +100,7 @@ def pieces(text: str, first_line: int, split: Split) -> Iterator[Section]:
 def _bullets(text: str) -> Iterator[tuple[int, str]]:
     rows: list[str] = []
     began, margin, after_blank, fence = 0, -1, False, ""
-    for number, row in enumerate(text.split("\n")):
+    for number, row in enumerate(_rows(text)):
         was_code, fence = bool(fence), _fence(fence, row)
         bullet = None if was_code else _BULLET.match(row)
         widened = row.expandtabs(4)
@@ -120,7 +120,7 @@ def _bullets(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _lines(text: str) -> Iterator[tuple[int, str]]:
-    for number, row in enumerate(text.split("\n")):
+    for number, row in enumerate(_rows(text)):
         bullet = _BULLET.match(row)
         if line := row[bullet.end() if bullet else 0 :].strip():
             yield number, line
@@ -130,7 +130,7 @@ def _by_heading(text: str, line: int) -> Iterator[Section]:
     above: list[tuple[int, str]] = []
     lines: list[str] = []
     began, fence = line, ""
-    for number, row in enumerate(text.split("\n"), line):
+    for number, row in enumerate(_rows(text), line):
         was_code, fence = bool(fence), _fence(fence, row)
         heading = None if was_code or fence else _heading(row)
         if heading is None:
@@ -140,6 +140,15 @@ def _by_heading(text: str, line: int) -> Iterator[Section]:
         above = [(depth, title) for depth, title in above if depth < heading[0]] + [heading]
         lines, began = [], number
     yield Section(tuple(title for _, title in above), "\n".join(lines).strip(), began)
+
+
+def _rows(text: str) -> Iterator[str]:
+    """The lines one by one: to make and free a list of millions of them takes long, and all users would wait."""
+    start = 0
+    while (end := text.find("\n", start)) >= 0:
+        yield text[start:end]
+        start = end + 1
+    yield text[start:]
 
 
 def _heading(row: str) -> tuple[int, str] | None:
@@ -170,24 +179,32 @@ def _fence(fence: str, row: str) -> str:
 
 def _cut(section: Section) -> Iterator[Section]:
     """Pieces of at most SECTION_CHARACTERS, cut at empty lines, else at lines, else at words."""
-    block = ""
     line = section.line
-    for paragraph in _pieces(section.text):
-        if block and len(block) + len(paragraph) > SECTION_CHARACTERS:
-            yield Section(section.headings, block.strip(), line)
-            line, block = line + block.count("\n"), ""
-        block += paragraph
-    if block.strip():
-        yield Section(section.headings, block.strip(), line)
+    for block in _blocks(section.text):
+        if text := block.strip():
+            yield Section(section.headings, text, line)
+        line += block.count("\n")
 
 
-def _pieces(text: str) -> Iterator[str]:
+def _blocks(text: str) -> Iterable[str]:
     for separator in ("\n\n", "\n", " "):
-        pieces = [piece + separator for piece in text.split(separator)]
-        if max(map(len, pieces)) <= SECTION_CHARACTERS:
-            yield from pieces
-            return
-    yield from (text[i : i + SECTION_CHARACTERS] for i in range(0, len(text), SECTION_CHARACTERS))
+        if (blocks := _blocks_at(separator, text)) is not None:
+            return blocks
+    return (text[i : i + SECTION_CHARACTERS] for i in range(0, len(text), SECTION_CHARACTERS))
+
+
+def _blocks_at(separator: str, text: str) -> list[str] | None:
+    """The longest blocks that end with a separator; None where one would be too long. No list is made of what is
+    between separators: a text of spaces has millions of them, and all users would wait."""
+    blocks = []
+    start = 0
+    while len(text) + len(separator) - start > SECTION_CHARACTERS:
+        end = text.rfind(separator, start, start + SECTION_CHARACTERS)
+        if end < 0:
+            return None
+        blocks.append(text[start : end + len(separator)])
+        start = end + len(separator)
+    return [*blocks, text[start:]]
 
 
 def front_matter(text: str) -> tuple[JsonObject, str, int]:

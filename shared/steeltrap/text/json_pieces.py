@@ -25,7 +25,12 @@ _PLACE: Final = 100
 """More bytes than a place in a list or a dictionary takes."""
 _SPACE: Final = re.compile(r"[ \t\r\n]*")
 _CUT_TOKEN: Final = re.compile(r"[\w\\.+-]*\s*")
-_IN_STRING: Final = re.compile(r'[^"\\]*(?:\\.[^"\\]*)*', re.DOTALL)
+_IN_STRING: Final = re.compile(
+    r'''(?:[^"\\]++|\\[^u]|\\u(?![dD][89abAB])....
+    |\\u[dD][89abAB]..(?:\\u[dD][c-fC-F]..|(?=[^\\]|\\[^u]|\\u[^dD]|\\u[dD][^c-fC-F])))*+''',
+    re.DOTALL | re.VERBOSE,
+)
+"""What a string has up to its end, or to an escape that is not all there: two of them may be one character."""
 _MARK: Final = re.compile(r'\\.|["\[\]{}]', re.DOTALL)
 _ENDS: Final = "the file ends in the middle of this item."
 
@@ -185,22 +190,50 @@ class Pieces:
         return True, value
 
     def _string(self) -> str:
-        wanted = PIECE
+        try:
+            value, end = self._json.raw_decode(self._text, self._position)
+        except json.JSONDecodeError as error:
+            if not _is_cut_off(error, len(self._text)):
+                raise Broken(self._why(error)) from None
+            return self._long_string()
+        self._position = end
+        return str(value)
+
+    def _long_string(self) -> str:
+        """A string that goes on behind the window: with many escapes the parser would take a second for all of it."""
+        parts: list[str] = []
+        size = 0
+        self._position += 1
         while True:
-            try:
-                value, end = self._json.raw_decode(self._text, self._position)
-            except json.JSONDecodeError as error:
-                if self.ahead > MAX_STRING:
-                    self._read_over_string()
-                    raise _Full(
-                        f"a text here is longer than {MAX_STRING // 1024**2} Mi characters; split it."
-                    ) from None
-                if not _is_cut_off(error, len(self._text)) or not self._fill(wanted):
-                    raise Broken(self._why(error)) from None
-                wanted = max(wanted, self.ahead)
-            else:
-                self._position = end
-                return str(value)
+            self._cut()
+            while self.ahead < PIECE and self._fill(PIECE):
+                pass
+            piece = self._text[self._position : self._position + PIECE]
+            match = _IN_STRING.match(piece)
+            end = match.end() if match else 0
+            is_last = piece[end : end + 1] == '"'
+            if size <= MAX_STRING:
+                parts.append(self._decoded(piece[:end] if end or is_last else piece))
+            self._position += end
+            size += end
+            if is_last:
+                break
+            if not end:
+                raise Broken(_ENDS)
+        self._position += 1
+        if size > MAX_STRING:
+            raise _Full(f"a text here is longer than {MAX_STRING // 1024**2} Mi characters; split it.")
+        return "".join(parts)
+
+    def _decoded(self, piece: str) -> str:
+        """What stands next in a string, without its escapes. Raises Broken."""
+        try:
+            return str(self._json.raw_decode(f'"{piece}"')[0])
+        except json.JSONDecodeError as error:
+            error.pos += self._position - 1
+            while len(self._text) - error.pos < _TOKEN and self._fill(PIECE):
+                pass
+            raise Broken(self._why(error)) from None
 
     def _array(self, depth: int) -> list[Any]:
         items: list[Any] = []
@@ -247,22 +280,6 @@ class Pieces:
                 f"a single item here takes more than {self._most // 1024**2:.0f} MiB when it is read; split it."
             )
 
-    def _read_over_string(self) -> None:
-        self._position += 1
-        while True:
-            self._cut()
-            while self.ahead < PIECE and self._fill(PIECE):
-                pass
-            piece = self._text[self._position : self._position + PIECE]
-            found = _IN_STRING.match(piece)
-            end = found.end() if found else 0
-            self._position += end
-            if piece[end : end + 1] == '"':
-                self._position += 1
-                return
-            if not end:
-                raise Broken(_ENDS)
-
     def _read_over(self, depth: int) -> None:
         """Go behind the end of so many containers that are open."""
         in_string = False
@@ -286,7 +303,7 @@ class Pieces:
             self._position += len(piece)
 
     def _why(self, error: json.JSONDecodeError) -> str:
-        if error.msg.startswith("Unterminated") or _CUT_TOKEN.fullmatch(self._text, error.pos):
+        if error.msg.startswith("Unterminated") or (self._ended and _CUT_TOKEN.fullmatch(self._text, error.pos)):
             return _ENDS
         self._position = error.pos
         return f"this is not valid JSON ({error.msg}); nothing behind it can be read."
