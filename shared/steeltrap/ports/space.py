@@ -276,15 +276,15 @@ class Space(Protocol):
 
     def reembed(
         self,
-        anew: Callable[[Sequence[Memory]], list[Entry]],
-        begun: Callable[[int, int], None] = lambda done, of: None,
+        make_entries: Callable[[Sequence[Memory]], list[Entry]],
+        on_start: Callable[[int, int], None] = lambda count, total: None,
     ) -> int:
         """Give every memory new vectors and tokens, and record the store's embedder; return the number of memories.
 
-        `anew` makes the entries of a block of memories, in order, each with embeddings and tokens. After a failure, the
-        blocks already made are kept for the next call; the old vectors stay in use until all are made. Meanwhile a
-        store with the new embedder can read and write: its searches use words only and say `degraded`, and
-        `look_around` raises IndexUnavailable. `begun` is called with the number of memories that an earlier call has
+        `make_entries` makes the entries of a block of memories, in order, each with embeddings and tokens. After a
+        failure, the blocks already made are kept for the next call; the old vectors stay in use until all are made.
+        Meanwhile a store with the new embedder can read and write: its searches use words only and say `degraded`, and
+        `look_around` raises IndexUnavailable. `on_start` is called with the number of memories that an earlier call has
         made, and of all; a store that would have to read all of them to know it doesn't call it.
         """
         ...

@@ -27,10 +27,10 @@ _STAGED: Final = "new"
 _SKEW: Final = 10_000_000
 """Microseconds by which the clock of a writer may be ahead."""
 
-Anew = Callable[[Sequence[Memory]], list[Entry]]
+MakeEntries = Callable[[Sequence[Memory]], list[Entry]]
 
 
-def reembed(partition: Partition, anew: Anew) -> int:
+def reembed(partition: Partition, make_entries: MakeEntries) -> int:
     """New vectors and tokens for all that can be searched; how many memories that was."""
     user = partition.tables.get(partition.key, [keys.USER], (), partition.deadline).get(keys.USER)
     if user is None or "forgetting" in user:
@@ -39,37 +39,37 @@ def reembed(partition: Partition, anew: Anew) -> int:
     if "taking" in user and (user["embedder"], user["dimension"]) == (partition.embedder, partition.dimension):
         since = number(user, "taking")
     else:
-        _stage_all(partition, anew, maker, None)
+        _stage_all(partition, make_entries, maker, None)
         since = users.move_embedder(partition)
-    seen, staged = _stage_all(partition, anew, maker, since + _SKEW)
+    count, staged = _stage_all(partition, make_entries, maker, since + _SKEW)
     partition.each(lambda key: _take(partition, key), staged)
     users.end_move(partition)
-    return seen
+    return count
 
 
-def _stage_all(partition: Partition, anew: Anew, maker: str, until: int | None) -> tuple[int, list[str]]:
+def _stage_all(partition: Partition, make_entries: MakeEntries, maker: str, until: int | None) -> tuple[int, list[str]]:
     """How many memories can be searched, and the keys of what is staged for them.
 
     What was written after `until` is left as it is.
     """
-    seen, staged = 0, []
+    count, staged = 0, []
     for block in _blocks(partition):
-        seen += len(block)
+        count += len(block)
         names = ("k", "of", "maker", "search_at")
-        there = partition.tables.get(partition.key, map(_staged, block), names, partition.deadline)
+        staged_items = partition.tables.get(partition.key, map(_staged, block), names, partition.deadline)
         due = []
         for item in block:
-            made = there.get(_staged(item))
-            if made is not None and (made["of"], made["maker"]) == (item["w"], maker):
+            staged_item = staged_items.get(_staged(item))
+            if staged_item is not None and (staged_item["of"], staged_item["maker"]) == (item["w"], maker):
                 staged.append(_staged(item))
             elif until is None or number(item, "w") <= until:
                 due.append(item)
         if due:
-            staged += _stage(partition, due, anew, maker)
-        replaced = [there[_staged(item)] for item in due if _staged(item) in there]
+            staged += _stage(partition, due, make_entries, maker)
+        replaced = [staged_items[_staged(item)] for item in due if _staged(item) in staged_items]
         pieces = [piece for item in replaced for piece in items.pieces_of(item, "search")]
         partition.tables.delete_all(partition.key, pieces, partition.deadline)
-    return seen, staged
+    return count, staged
 
 
 def _staged(item: Item) -> str:
@@ -88,34 +88,36 @@ def _blocks(partition: Partition) -> Any:
         yield block
 
 
-def _stage(partition: Partition, block: Sequence[Item], anew: Anew, maker: str) -> list[str]:
+def _stage(partition: Partition, block: Sequence[Item], make_entries: MakeEntries, maker: str) -> list[str]:
     """Write new search attributes beside the old ones; the keys of where they lie."""
     images = partition.contents(block, "image")
-    found = [(item, image) for item, image in zip(block, images, strict=True) if image]
-    entries = anew([from_image(image) for _, image in found])
-    written: list[Item] = []
+    pairs = [(item, image) for item, image in zip(block, images, strict=True) if image]
+    entries = make_entries([from_image(image) for _, image in pairs])
+    new_items: list[Item] = []
     staged: list[str] = []
-    for (item, _), entry in zip(found, entries, strict=True):
+    for (item, _), entry in zip(pairs, entries, strict=True):
         id = keys.id_of(text(item, "k"))
-        changed, pieces = items.searchable(item, id, entry.tokens or (), entry.embeddings or ())
+        attributes, pieces = items.searchable(item, id, entry.tokens or (), entry.embeddings or ())
         key = _staged(item)
-        written += [{"u": partition.key, "k": key, "of": item["w"], "maker": maker, **changed}, *pieces]
+        new_items += [{"u": partition.key, "k": key, "of": item["w"], "maker": maker, **attributes}, *pieces]
         staged.append(key)
-    partition.tables.put_all(written, partition.deadline)
+    partition.tables.put_all(new_items, partition.deadline)
     return staged
 
 
 def _take(partition: Partition, key: str) -> None:
     """Give a memory what was staged for it, unless it was written meanwhile, by the new embedder then."""
     id = key.split("#")[1]
-    found = partition.tables.get(partition.key, [key, keys.memory(id)], (), partition.deadline)
-    staged, there = found.get(key), found.get(keys.memory(id))
-    if staged is not None and there is not None and there["w"] == staged["of"]:
-        changed = {name: value for name, value in staged.items() if name not in ("u", "k", "of", "maker")}
-        changed["w"] = partition.stamp(number(there, "w"))
-        removed = [name for name in ("search", "search_at") if name not in changed]
-        action = Action(keys.memory(id), "#w = :seen", {":seen": there["w"]}, set=changed, remove=removed, own=True)
+    stored_items = partition.tables.get(partition.key, [key, keys.memory(id)], (), partition.deadline)
+    staged, item = stored_items.get(key), stored_items.get(keys.memory(id))
+    if staged is not None and item is not None and item["w"] == staged["of"]:
+        attributes = {name: value for name, value in staged.items() if name not in ("u", "k", "of", "maker")}
+        attributes["w"] = partition.stamp(number(item, "w"))
+        obsolete_names = [name for name in ("search", "search_at") if name not in attributes]
+        action = Action(
+            keys.memory(id), "#w = :seen", {":seen": item["w"]}, set=attributes, remove=obsolete_names, own=True
+        )
         with suppress(Cancelled):
             run(partition.tables, partition.key, [action], partition.deadline)
-            partition.tables.delete_all(partition.key, items.pieces_of(there, "search"), partition.deadline)
+            partition.tables.delete_all(partition.key, items.pieces_of(item, "search"), partition.deadline)
     partition.tables.delete_all(partition.key, [key], partition.deadline)

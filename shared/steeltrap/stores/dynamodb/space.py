@@ -196,12 +196,12 @@ class DynamoSpace:
 
     def reembed(
         self,
-        anew: Callable[[Sequence[Memory]], list[Entry]],
-        begun: Callable[[int, int], None] = lambda done, of: None,
+        make_entries: Callable[[Sequence[Memory]], list[Entry]],
+        on_start: Callable[[int, int], None] = lambda count, total: None,
     ) -> int:
         from . import reembedding
 
-        return reembedding.reembed(self._partition, anew)
+        return reembedding.reembed(self._partition, make_entries)
 
     def statistics(self) -> Mapping[str, int]:
         return listing.statistics(self._partition)

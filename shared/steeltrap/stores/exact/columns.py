@@ -146,10 +146,10 @@ class Slots:
             self._slot_of[n] = -1
             self.dead += 1
 
-    def reserve(self, wanted: int) -> None:
+    def reserve(self, size: int) -> None:
         """Make room for so many slots."""
         for name, column in self._columns.items():
-            larger = np.empty(wanted, column.dtype)
+            larger = np.empty(size, column.dtype)
             larger[: self.size] = column[: self.size]
             self._columns[name] = larger
 
@@ -159,12 +159,12 @@ class Slots:
 
     def base(self, now: int, filter: Filter = _ANY) -> Mask:
         """The slots that are visible at `now`, with turns and what was superseded where the filter includes them."""
-        seen: Mask = self.column("alive") & (self.column("expires") > now)
+        mask: Mask = self.column("alive") & (self.column("expires") > now)
         if self.has_superseded and not filter.include_superseded:
-            seen &= self.column("superseded") > (FOREVER - 1 if filter.as_of is None else to_micros(filter.as_of))
+            mask &= self.column("superseded") > (FOREVER - 1 if filter.as_of is None else to_micros(filter.as_of))
         if filter.include_turns and filter.turns_of is None:
-            return seen
-        return seen & self._without("turn", filter.include_turns, filter.turns_of)
+            return mask
+        return mask & self._without("turn", filter.include_turns, filter.turns_of)
 
     def without_episodes(self, *, turns: bool = False, turns_of: str | None = None) -> Mask:
         """The slots that are no episodes; with turns those too, of one conversation where it is given."""
@@ -233,10 +233,10 @@ class Slots:
         has no other time."""
         occurred = self.column("occurred")
         at = np.where(occurred == NO_TIME, self.column("created"), occurred)
-        found = np.zeros(self.size, np.bool_)
+        matches = np.zeros(self.size, np.bool_)
         for start, end in stretches:
-            found |= (at >= start) & (at < end)
-        slots = self.best(self.column("created"), found & admitted, count)
+            matches |= (at >= start) & (at < end)
+        slots = self.best(self.column("created"), matches & admitted, count)
         mask: Mask = np.zeros(self.size, np.bool_)
         mask[slots] = True
         return mask
@@ -317,7 +317,7 @@ class Ids(Sequence[str]):
 
 def columns(
     slots: Slots,
-    chosen: NDArray[np.intp],
+    slot_numbers: NDArray[np.intp],
     cosine: NDArray[np.float32] | None,
     keyword: KeywordLeg | None,
     *,
@@ -327,7 +327,7 @@ def columns(
     """The chosen slots with both scores. What each term adds is there if `dated`, or if `by_term` and one of them was
     said in a conversation: only there do memories count for each other."""
     # All of a small space, dead slots aside: what is read of it needs no copy.
-    at = slice(None) if len(chosen) == slots.size else chosen
+    at = slice(None) if len(slot_numbers) == slots.size else slot_numbers
     conversation = slots.column("conversation")[at]
     needs_terms = dated or (by_term and bool((conversation >= 0).any()))
     return Candidates(
@@ -339,23 +339,23 @@ def columns(
         traits=slots.column("traits")[at],
         occurred=slots.column("occurred")[at],
         conversation=conversation,
-        position=slots.positions()[chosen],
+        position=slots.positions()[slot_numbers],
         speaker=slots.column("speaker")[at],
         speakers=slots.speakers,
         pinned=slots.column("pinned")[at],
         surprise=slots.column("surprise")[at],
         importance=slots.column("importance")[at],
-        terms=_terms_at(chosen, keyword.terms, slots.size) if keyword is not None and needs_terms else (),
+        terms=_terms_at(slot_numbers, keyword.terms, slots.size) if keyword is not None and needs_terms else (),
         documents=0 if keyword is None else keyword.documents,
         frequencies={} if keyword is None else keyword.frequencies,
     )
 
 
-def _terms_at(chosen: NDArray[np.intp], terms: TermScores, size: int) -> TermScores:
+def _terms_at(slot_numbers: NDArray[np.intp], terms: TermScores, size: int) -> TermScores:
     """The score that each term adds at which of the chosen slots."""
-    if len(chosen) == size:
+    if len(slot_numbers) == size:
         return terms
     place = np.full(size, -1, np.int32)
-    place[chosen] = np.arange(len(chosen), dtype=np.int32)
-    at = [(place[found], scores) for found, scores in terms]
+    place[slot_numbers] = np.arange(len(slot_numbers), dtype=np.int32)
+    at = [(place[slots], scores) for slots, scores in terms]
     return [(places[places >= 0], scores[places >= 0]) for places, scores in at]

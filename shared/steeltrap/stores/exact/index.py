@@ -83,8 +83,8 @@ class Index:
             return
         if self.change == 0:
             self._reserve(*source.size())
-            stored = source.rows()
-            while rows := list(islice(stored, _LOAD_ROWS)):
+            source_rows = source.rows()
+            while rows := list(islice(source_rows, _LOAD_ROWS)):
                 self._add(rows)
         else:
             fresh = []
@@ -108,10 +108,10 @@ class Index:
 
     def bases(self, query: Query, now: int) -> tuple[Mask, Mask, Filter]:
         """The slots that a query sees, those that its candidates are from, and the filter of these."""
-        seen = self.base(query.filter, now)
+        visible_slots = self.base(query.filter, now)
         if not self._slots.has_superseded or query.candidates_filter is query.filter:
-            return seen, seen, query.filter
-        return seen, self.base(query.candidates_filter, now), query.candidates_filter
+            return visible_slots, visible_slots, query.filter
+        return visible_slots, self.base(query.candidates_filter, now), query.candidates_filter
 
     def without_episodes(self, filter: Filter) -> Mask:
         """The slots that are no episodes, and those of the conversation that the filter includes."""
@@ -154,22 +154,22 @@ class Index:
         """
         if by_term and per_leg is not None:
             per_leg = None if np.count_nonzero(admitted) <= POOL else max(per_leg, LARGE_POOL)
-        chosen = np.zeros(self._slots.size, np.bool_)
+        selection = np.zeros(self._slots.size, np.bool_)
         if during:
-            chosen |= self._slots.during(during, admitted, per_leg)
+            selection |= self._slots.during(during, admitted, per_leg)
         # Of the leg of meaning without a limit all are chosen.
         if keyword is not None and (per_leg is not None or embedding is None):
-            chosen[self._slots.best(keyword.scores, admitted & (keyword.scores > 0), per_leg)] = True
+            selection[self._slots.best(keyword.scores, admitted & (keyword.scores > 0), per_leg)] = True
         cosine = None
         if embedding is not None:
             query = np.frombuffer(embedding, "<f4")
             if by_term and per_leg is not None and self._matrix.size > SCAN_FROM:
                 near = self._probably_best(query, admitted, _ESTIMATED * per_leg)
-                admitted = chosen.copy()
+                admitted = selection.copy()
                 admitted[near] = True
             cosine = self._cosines(query, admitted)
-            chosen[self._slots.best(cosine, admitted, per_leg)] = True
-        return columns(self._slots, chosen.nonzero()[0], cosine, keyword, by_term=by_term, dated=bool(during))
+            selection[self._slots.best(cosine, admitted, per_leg)] = True
+        return columns(self._slots, selection.nonzero()[0], cosine, keyword, by_term=by_term, dated=bool(during))
 
     def look_around(
         self, probes: Sequence[Probe], now: int, floor: float, top_k: int, *, exact: bool = False
@@ -183,14 +183,14 @@ class Index:
             self._signs.take_in(self._matrix.rows)
             return [self._surroundings(probe, *self._probable(probe), base, floor, top_k) for probe in probes]
         per_block = max(1, _BLOCK_BYTES // (4 * max(1, self._matrix.size)))
-        found: list[Surroundings] = []
+        surroundings: list[Surroundings] = []
         block: list[Probe] = []
         for probe in probes:
             if block and sum(len(p.embeddings) for p in block) + len(probe.embeddings) > per_block:
-                found += self._around(block, base, floor, top_k)
+                surroundings += self._around(block, base, floor, top_k)
                 block = []
             block.append(probe)
-        return found + (self._around(block, base, floor, top_k) if block else [])
+        return surroundings + (self._around(block, base, floor, top_k) if block else [])
 
     def _probable(self, probe: Probe) -> tuple[NDArray[np.intp], NDArray[np.float32]]:
         """The slots whose signs say that they are near, with their cosines."""
@@ -215,15 +215,15 @@ class Index:
         one = len(vectors) == self.dimension
         similar = cosines(rows, vectors)[np.newaxis] if one else vectors.reshape(-1, self.dimension) @ rows.T
         everywhere = np.arange(self._slots.size)
-        found = []
+        surroundings = []
         first = 0
         for probe in probes:
             of_probe = similar[first : first + len(probe.embeddings)]
             first += len(probe.embeddings)
             nearest_chunk = of_probe[0] if len(of_probe) == 1 else of_probe.max(axis=0)
             cosine = self._best_chunk(nearest_chunk)
-            found.append(self._surroundings(probe, everywhere, cosine, base, floor, top_k))
-        return found
+            surroundings.append(self._surroundings(probe, everywhere, cosine, base, floor, top_k))
+        return surroundings
 
     def _surroundings(
         self,
@@ -234,10 +234,10 @@ class Index:
         floor: float,
         top_k: int,
     ) -> Surroundings:
-        seen = base[slots]
+        mask = base[slots]
         if probe.leave_out is not None:
-            seen &= self._slots.column("key")[slots] != np.void(bytes.fromhex(probe.leave_out.replace("-", "")))
-        slots, cosine = slots[seen], cosine[seen]
+            mask &= self._slots.column("key")[slots] != np.void(bytes.fromhex(probe.leave_out.replace("-", "")))
+        slots, cosine = slots[mask], cosine[mask]
         if not len(slots):
             return Surroundings(nearest=None)
         top = cosine == cosine.max()
@@ -290,10 +290,10 @@ class Index:
     def _add(self, rows: Sequence[Row]) -> None:
         if not rows:
             return
-        stored = [row.vectors or b"" if self.degraded is None else b"" for row in rows]
-        vectors = np.frombuffer(b"".join(stored), "<f4").reshape(-1, self.dimension)
+        blobs = [row.vectors or b"" if self.degraded is None else b"" for row in rows]
+        vectors = np.frombuffer(b"".join(blobs), "<f4").reshape(-1, self.dimension)
         size = 4 * self.dimension
-        chunks = np.fromiter((len(of_row) // size for of_row in stored), np.int64, len(rows))
+        chunks = np.fromiter((len(of_row) // size for of_row in blobs), np.int64, len(rows))
         lengths = self._postings.add(self._slots.size, [row.terms or b"" for row in rows])
         first = self._matrix.append(vectors) + chunks.cumsum() - chunks
         self._slots.add(rows, lengths=lengths, first=first, chunks=chunks)

@@ -95,25 +95,25 @@ class Postings:
         that is scored the slots in `among` that have it, with what it adds there; and how many of `counted` have it."""
         documents = int(np.count_nonzero(counted))
         average = max(1.0, float(lengths @ counted) / max(1, documents))
-        found = self._find(tokens)
+        postings = self._find(tokens)
         if documents < len(among):
-            found = {token: _admitted(posting, among) for token, posting in found.items()}
+            postings = {token: _admitted(posting, among) for token, posting in postings.items()}
         if among is counted:
-            frequencies = {token: len(slots) for token, (slots, _) in found.items()}
+            frequencies = {token: len(slots) for token, (slots, _) in postings.items()}
         else:
-            frequencies = {token: int(np.count_nonzero(counted[slots])) for token, (slots, _) in found.items()}
+            frequencies = {token: int(np.count_nonzero(counted[slots])) for token, (slots, _) in postings.items()}
         scored = {token: frequencies[token] for token in bm25.rarest(frequencies)}
         if not scored:
             return np.zeros(len(lengths)), [], {}
         # All terms at once: a call of numpy takes longer than the few slots of most terms.
-        sizes = [len(found[token][0]) for token in scored]
-        slots = np.concatenate([found[token][0] for token in scored])
-        counts = np.concatenate([found[token][1] for token in scored]).astype(np.float64)
+        sizes = [len(postings[token][0]) for token in scored]
+        slots = np.concatenate([postings[token][0] for token in scored])
+        counts = np.concatenate([postings[token][1] for token in scored]).astype(np.float64)
         weights = np.repeat([bm25.idf(frequency, documents) for frequency in scored.values()], sizes)
-        added = bm25.term_score(counts, lengths[slots], average, weights)
-        scores = np.bincount(slots, added, len(lengths)).astype(np.float64, copy=False)
+        gains = bm25.term_score(counts, lengths[slots], average, weights)
+        scores = np.bincount(slots, gains, len(lengths)).astype(np.float64, copy=False)
         ends = list(accumulate(sizes))
-        terms = [(slots[end - size : end], added[end - size : end]) for end, size in zip(ends, sizes, strict=True)]
+        terms = [(slots[end - size : end], gains[end - size : end]) for end, size in zip(ends, sizes, strict=True)]
         return scores, terms, scored
 
     def size(self) -> int:
@@ -122,21 +122,21 @@ class Postings:
 
     def _find(self, tokens: Sequence[str]) -> dict[str, Posting]:
         """The slots that have each distinct token, and how often."""
-        wanted = list(dict.fromkeys(tokens))
-        digests = np.frombuffer(b"".join(map(word_digest, wanted)), "<u8")
+        words = list(dict.fromkeys(tokens))
+        digests = np.frombuffer(b"".join(map(word_digest, words)), "<u8")
         starts, stops = self._terms.searchsorted(digests).tolist(), self._terms.searchsorted(digests, "right").tolist()
         tail, slots, counts = (part[: self._tail_size] for part in self._tail)
         # The hundreds of spellings that a word may have are not looked for one by one.
         ordered = np.sort(digests)
         recent = set(tail[ordered[ordered.searchsorted(tail, "right") - 1] == tail].tolist())
-        found: dict[str, Posting] = {}
-        for token, digest, start, stop in zip(wanted, digests.tolist(), starts, stops, strict=True):
+        postings: dict[str, Posting] = {}
+        for token, digest, start, stop in zip(words, digests.tolist(), starts, stops, strict=True):
             posting = self._slots[start:stop], self._counts[start:stop]
             if digest in recent:
                 at = (tail == digest).nonzero()[0]
                 posting = np.concatenate((posting[0], slots[at])), np.concatenate((posting[1], counts[at]))
-            found[token] = posting
-        return found
+            postings[token] = posting
+        return postings
 
 
 def _admitted(posting: Posting, among: NDArray[np.bool_]) -> Posting:

@@ -39,11 +39,11 @@ class Matrix:
         self._room[first : self.size] = rows
         return first
 
-    def reserve(self, wanted: int) -> None:
+    def reserve(self, size: int) -> None:
         """Make room for so many rows."""
-        kept = min(self.size, len(self._room))
-        larger = np.empty((wanted, self._room.shape[1]), np.float32)
-        larger[:kept] = self._room[:kept]
+        count = min(self.size, len(self._room))
+        larger = np.empty((size, self._room.shape[1]), np.float32)
+        larger[:count] = self._room[:count]
         self._room = larger
 
     def memory(self) -> int:
@@ -54,21 +54,21 @@ class Matrix:
 def cosines(rows: NDArray[np.float32], vector: NDArray[np.float32]) -> NDArray[np.float32]:
     """The product of each row with a vector."""
     # The operator @ is not faster, but has BLAS wake more threads, which then spin and keep others from the processor.
-    found: NDArray[np.float32] = np.vecdot(rows, vector)
-    return found
+    products: NDArray[np.float32] = np.vecdot(rows, vector)
+    return products
 
 
 def cosines_of(rows: NDArray[np.float32], some: NDArray[np.intp], vector: NDArray[np.float32]) -> NDArray[np.float32]:
     """The product of some of the rows, by their numbers, with a vector."""
-    found = np.empty(len(some), np.float32)
-    gathered = np.empty((min(_BLOCK, len(some)), rows.shape[1]), np.float32)
+    products = np.empty(len(some), np.float32)
+    buffer = np.empty((min(_BLOCK, len(some)), rows.shape[1]), np.float32)
     for start in range(0, len(some), _BLOCK):
         numbers = some[start : start + _BLOCK]
-        block = gathered[: len(numbers)]
+        block = buffer[: len(numbers)]
         # What is clipped is taken without a copy in between; no number is out of bounds.
         rows.take(numbers, axis=0, out=block, mode="clip")
-        found[start : start + _BLOCK] = cosines(block, vector)
-    return found
+        products[start : start + _BLOCK] = cosines(block, vector)
+    return products
 
 
 SCAN_FROM: Final = 20_000
@@ -95,10 +95,10 @@ class Signs:
 
     def probably_near(self, vector: NDArray[np.float32]) -> NDArray[np.intp]:
         """The rows, 2% and at least 1,000 of them, whose signs differ least from the vector's; ties are all in."""
-        wanted = self._packed(vector[np.newaxis])[0]
+        bits = self._packed(vector[np.newaxis])[0]
         differing = np.zeros(self._rows, np.uint16)
         for word in range(self._words):
-            differing += np.bitwise_count(self._bits[word, : self._rows] ^ wanted[word])
+            differing += np.bitwise_count(self._bits[word, : self._rows] ^ bits[word])
         # Counting how many differ by how much tells the cut without sorting.
         keep = min(self._rows, max(_FEWEST, self._rows // _SHARE))
         furthest = int(np.bincount(differing).cumsum().searchsorted(keep))

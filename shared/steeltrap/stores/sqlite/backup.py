@@ -373,8 +373,8 @@ def _copy_database(source: apsw.Connection, copy: Path) -> str | None:
 def _generation(connection: apsw.Connection) -> str | None:
     if not select(connection, "SELECT 1 FROM sqlite_schema WHERE name = 'meta'"):
         return None
-    found = select(connection, "SELECT value FROM meta WHERE key = 'generation'")
-    return str(found[0][0]) if found else None
+    rows = select(connection, "SELECT value FROM meta WHERE key = 'generation'")
+    return str(rows[0][0]) if rows else None
 
 
 def _exports_of(folder: Path, path: Path) -> Path:

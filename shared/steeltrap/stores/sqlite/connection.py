@@ -106,12 +106,12 @@ def _of_system(error: OSError, path: Path) -> Unavailable:
         return TooManyFiles()
     if error.errno == errno.EROFS:
         return Unavailable(_READ_ONLY, part="store")
-    said = (
+    reason = (
         _LASTING[apsw.PermissionsError]
         if isinstance(error, PermissionError)
         else f"can't be used ({error.strerror}); check the disk."
     )
-    return Unavailable(f"The file {path.name} {said}", retryable=False, part="store")
+    return Unavailable(f"The file {path.name} {reason}", retryable=False, part="store")
 
 
 def translate(error: apsw.Error, path: Path) -> SteeltrapError:
@@ -137,8 +137,8 @@ _OF_SYSTEM: Final = (apsw.CantOpenError, apsw.ReadOnlyError, apsw.IOError)
 def _system_fault(error: apsw.Error, path: Path) -> OSError | None:
     """The fault that keeps every file from being opened or written to, since SQLite doesn't tell it from a fault of the
     file."""
-    there = next(folder for folder in path.parents if folder.is_dir())
-    if hasattr(os, "statvfs") and os.statvfs(there).f_flag & os.ST_RDONLY:
+    nearest_folder = next(folder for folder in path.parents if folder.is_dir())
+    if hasattr(os, "statvfs") and os.statvfs(nearest_folder).f_flag & os.ST_RDONLY:
         return OSError(errno.EROFS, os.strerror(errno.EROFS))
     if lacks_descriptors(error, path):
         return OSError(errno.EMFILE, os.strerror(errno.EMFILE))

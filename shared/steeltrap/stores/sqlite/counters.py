@@ -58,8 +58,8 @@ class SqliteCounters:
         self._run("INSERT OR REPLACE INTO amount VALUES (?, ?, ?, ?)", values)
 
     def add_amount(self, user: UserRef, *, memories: int, bytes: int) -> None:
-        added = (memories, bytes, user.key)
-        self._run("UPDATE amount SET memories = memories + ?, bytes = bytes + ? WHERE user = ?", added)
+        values = (memories, bytes, user.key)
+        self._run("UPDATE amount SET memories = memories + ?, bytes = bytes + ? WHERE user = ?", values)
 
     def forget(self, user: UserRef) -> None:
         """Remove what was counted of a user."""

@@ -59,12 +59,12 @@ class Connections:
 
     def find(self) -> Identity | None:
         """The identity of the file at the path. Raises Unavailable when it was there and is gone."""
-        there = identity(self._path)
-        if there is None:
+        file_identity = identity(self._path)
+        if file_identity is None:
             self._data.require()
             if self.count:
                 raise self._data.removed(self._path)
-        return there
+        return file_identity
 
     def to_write(self, *, new: bool) -> Opened:
         """The connection to write by; a `new` file is made if it is not there."""
@@ -127,12 +127,12 @@ def read_usage(connection: apsw.Connection, ids: Sequence[str]) -> dict[str, Usa
     """The usage of these memories, as far as it is written down."""
     keys = {to_key(id): id for id in ids}
     if len(keys) < _MANY:
-        found = connection.execute(f"{_READ} WHERE {AMONG}", (to_keys(ids),))
+        rows = connection.execute(f"{_READ} WHERE {AMONG}", (to_keys(ids),))
     else:
-        found = connection.execute(_READ)
+        rows = connection.execute(_READ)
     return {
         keys[key]: Usage(access_count=count, last_accessed_at=None if at is None else from_micros(at), card=card)
-        for key, count, at, card in found
+        for key, count, at, card in rows
         if key in keys
     }
 
@@ -219,12 +219,12 @@ class UserFile:
     def _reading_unchecked(self) -> Iterator[apsw.Connection | None]:
         while True:
             with self._read_lock, translated(self.path):
-                there = self._connections.find()
+                file_identity = self._connections.find()
                 reader = self._connections.reader
-                if there is None:
+                if file_identity is None:
                     yield None
                     return
-                if reader is not None and reader.file == there:
+                if reader is not None and reader.file == file_identity:
                     yield reader.connection
                     return
             self._open_reader()
@@ -335,16 +335,16 @@ class UserFile:
 
     def put_away(self) -> bool:
         """Close it, unless it is in use, here or by a writer in another process: False then. Waits for nobody."""
-        with ExitStack() as held:
+        with ExitStack() as locks:
             for lock in (self._flush_lock, self._write_lock):
                 if not lock.acquire(blocking=False):
                     return False
-                held.callback(lock.release)
+                locks.callback(lock.release)
             if self.usage and not self._flush_at_once():
                 return False
             if not self._read_lock.acquire(blocking=False):
                 return False
-            held.callback(self._read_lock.release)
+            locks.callback(self._read_lock.release)
             try:
                 self._let_go()
             except SteeltrapError:
@@ -377,11 +377,11 @@ class UserFile:
 
     def _flush_at_once(self) -> bool:
         """Whether another process's write is not in the way of the reading statistics."""
-        taken: list[Mapping[str, Pending]] = []
+        batches: list[Mapping[str, Pending]] = []
 
         def redo(connection: apsw.Connection, _: int) -> None:
-            taken.append(self.usage.take())
-            for pending in taken:
+            batches.append(self.usage.take())
+            for pending in batches:
                 write_usage(connection, pending)
 
         try:
@@ -445,8 +445,8 @@ class UserFile:
 
     def _open_writer(self) -> Opened:
         with translated(self.path):
-            there = self._connections.find()
+            file_identity = self._connections.find()
             if self._connections.are_replaced:
                 with self._read_lock:
                     self._let_go()
-            return self._connections.to_write(new=there is None)
+            return self._connections.to_write(new=file_identity is None)

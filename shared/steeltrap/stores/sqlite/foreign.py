@@ -74,12 +74,12 @@ class ForeignDatabase:
 
     def columns(self, table: str) -> tuple[str, ...]:
         """The columns of a table, () where there is none. Raises InvalidInput for what only passes for a table."""
-        found = list(self._rows(f"SELECT name, type, sql FROM sqlite_master WHERE lower(name) = '{table}'", "lower"))
-        if not found:
+        rows = list(self._rows(f"SELECT name, type, sql FROM sqlite_master WHERE lower(name) = '{table}'", "lower"))
+        if not rows:
             return ()
-        [listed] = list(self._rows(f"PRAGMA table_list({table})")) or [("", "", "")]
-        _, kind, sql = found[0]
-        if len(found) > 1 or kind != "table" or listed[2] != "table" or not _is_plain(sql) or self._generated(table):
+        [entry] = list(self._rows(f"PRAGMA table_list({table})")) or [("", "", "")]
+        _, kind, sql = rows[0]
+        if len(rows) > 1 or kind != "table" or entry[2] != "table" or not _is_plain(sql) or self._generated(table):
             raise InvalidInput(
                 f"{self._name}: `{table}` is no ordinary table (a view, a virtual table, or one with generated "
                 "columns), so it is not read."
@@ -149,7 +149,7 @@ def opened(path: Path, name: str, going_on: Callable[[], None] = lambda: None) -
 @contextmanager
 def _settled(path: Path, name: str) -> Iterator[tuple[Path, bool]]:
     """The file, or a copy of it together with what a write-ahead log or a journal holds, and whether it is one."""
-    files = [path, *(found for end in _BESIDE if _size(found := path.with_name(path.name + end)))]
+    files = [path, *(companion for end in _BESIDE if _size(companion := path.with_name(path.name + end)))]
     if len(files) == 1:
         yield path, False
         return

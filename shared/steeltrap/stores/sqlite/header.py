@@ -49,12 +49,12 @@ def is_staging_begun(meta: Mapping[str, Any]) -> bool:
 
 def begin_staging(connection: apsw.Connection, embedder: str, dimension: int) -> None:
     """Go on with what was made for this embedder by this version, or start from nothing."""
-    wanted: tuple[str | int, ...] = (embedder, dimension, VERSION)
+    values: tuple[str | int, ...] = (embedder, dimension, VERSION)
     meta = _meta(connection)
-    if tuple(meta.get(key) for key in _KEYS) != wanted:
+    if tuple(meta.get(key) for key in _KEYS) != values:
         connection.execute("DELETE FROM staged")
         connection.executemany(
-            "INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)", zip(_KEYS, wanted, strict=True)
+            "INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)", zip(_KEYS, values, strict=True)
         )
 
 
@@ -110,23 +110,23 @@ def take_over_staged(connection: apsw.Connection) -> int:
     connection.execute(
         "UPDATE search SET terms = staged.terms, vectors = staged.vectors FROM staged WHERE staged.n = search.n"
     )
-    taken = connection.changes()
+    count = connection.changes()
     connection.execute("DELETE FROM staged")
     connection.execute("DELETE FROM meta WHERE key IN (?, ?, ?)", _KEYS)
-    return taken
+    return count
 
 
 def staged_count(connection: apsw.Connection) -> tuple[int, int]:
     """How many memories have new vectors, and how many there are."""
-    [(done, all_of_them)] = connection.execute("SELECT (SELECT count(*) FROM staged), (SELECT count(*) FROM search)")
-    return int(done), int(all_of_them)
+    [(count, total)] = connection.execute("SELECT (SELECT count(*) FROM staged), (SELECT count(*) FROM search)")
+    return int(count), int(total)
 
 
 def staging_degraded(connection: apsw.Connection, embedder: str) -> str:
     """The sentence of a search that goes by words until the vectors are there."""
-    done, all_of_them = staged_count(connection)
+    count, total = staged_count(connection)
     return (
-        f"the vectors are being rebuilt for {embedder} ({done:,} of {all_of_them:,} memories are done), so only words "
+        f"the vectors are being rebuilt for {embedder} ({count:,} of {total:,} memories are done), so only words "
         "were compared. If `steeltrap reembed` is not running, run it to continue."
     )
 
@@ -225,9 +225,9 @@ class Header:
 
     def _check_embedder(self, meta: Mapping[str, Any]) -> None:
         if not self._is_own(meta) and not self._is_next(meta):
-            stored = (meta["embedder"], meta["dimension"])
+            embedder, dimension = meta["embedder"], meta["dimension"]
             raise Conflict(
-                f"These memories were embedded by {stored[0]} ({stored[1]} dimensions), and this is {self.embedder} "
+                f"These memories were embedded by {embedder} ({dimension} dimensions), and this is {self.embedder} "
                 f"({self.dimension}). Run `steeltrap reembed` to re-embed them, or set STEELTRAP_EMBEDDER back if you "
                 f"changed it.",
                 part="embedder",

@@ -63,14 +63,14 @@ def _make(connection: apsw.Connection, after: int) -> None:
         "SELECT n, image, terms FROM memory JOIN search USING (n) WHERE n > ? ORDER BY n LIMIT ?",
         (after, _BLOCK),
     )
-    made = [(to_terms(indexed_words(from_image(image))), n, terms) for n, image, terms in block]
-    changed = [each for each in made if each[0] != each[2]]
+    rows = [(to_terms(indexed_words(from_image(image))), n, terms) for n, image, terms in block]
+    updates = [row for row in rows if row[0] != row[2]]
     with transaction(connection):
         meta = _meta(connection)
         if "change" not in meta:  # the file was emptied meanwhile
             return
-        if changed:
-            _keep(connection, changed, int(meta["change"]) + 1)
+        if updates:
+            _keep(connection, updates, int(meta["change"]) + 1)
         if len(block) == _BLOCK:
             _note(connection, _REACHED, f"{WORDS_VERSION}:{block[-1][0]}")
         else:
@@ -78,9 +78,9 @@ def _make(connection: apsw.Connection, after: int) -> None:
             connection.execute("DELETE FROM meta WHERE key = ?", (_REACHED,))
 
 
-def _keep(connection: apsw.Connection, changed: Sequence[tuple[bytes, int, bytes]], number: int) -> None:
+def _keep(connection: apsw.Connection, updates: Sequence[tuple[bytes, int, bytes]], number: int) -> None:
     """Put new words in place as a change of its own number, so that every open index takes them in."""
-    for terms, n, before in changed:
+    for terms, n, before in updates:
         connection.execute("UPDATE search SET terms = ? WHERE n = ? AND terms = ?", (terms, n, before))
         if connection.changes():  # else another process wrote it meanwhile
             connection.execute("UPDATE memory SET change = ? WHERE n = ?", (number, n))
@@ -96,11 +96,11 @@ def _meta(connection: apsw.Connection) -> dict[str, Any]:
 
 
 def _unfinished(connection: apsw.Connection, path: Path, reached: int) -> Unavailable:
-    done, all_of_them = connection.execute(
+    count, total = connection.execute(
         "SELECT count(*) FILTER (WHERE n <= ?), count(*) FROM search", (reached,)
     ).fetchone() or (0, 0)
     return Unavailable(
-        f"After the upgrade the words of the memories in {path.name} are made again: {done:,} of {all_of_them:,} are "
+        f"After the upgrade the words of the memories in {path.name} are made again: {count:,} of {total:,} are "
         "done; try again to go on.",
         part="store",
     )
@@ -125,10 +125,10 @@ _connecting = threading.Lock()
 def identity(path: Path) -> Identity | None:
     """Device and inode of the file at a path; None without a file. A file that replaces another has its own."""
     try:
-        found = os.stat(path)
+        status = os.stat(path)
     except (FileNotFoundError, NotADirectoryError):
         return None
-    return found.st_dev, found.st_ino
+    return status.st_dev, status.st_ino
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,12 +284,12 @@ def recorded_embedder(path: Path) -> str | None:
     try:
         connection, _ = connect(path)  # one that can't write would leave its log behind
         try:
-            found = connection.execute("SELECT value FROM meta WHERE key = 'embedder'").fetchone()
+            row = connection.execute("SELECT value FROM meta WHERE key = 'embedder'").fetchone()
         finally:
             connection.close()
     except (apsw.Error, OSError):
         return None
-    return found and str(found[0])
+    return row and str(row[0])
 
 
 def _close(connection: apsw.Connection | None) -> None:

@@ -209,8 +209,8 @@ def remove_session(connection: apsw.Connection, id: str) -> bool:
 
 def read_imports(connection: apsw.Connection) -> list[Import]:
     """All imports, the latest begun first, then by id."""
-    found = [import_from_image(image) for (image,) in select(connection, "SELECT image FROM imports", ())]
-    return sorted(found, key=lambda run: (-to_micros(run.started_at), run.id))
+    imports = [import_from_image(image) for (image,) in select(connection, "SELECT image FROM imports", ())]
+    return sorted(imports, key=lambda run: (-to_micros(run.started_at), run.id))
 
 
 def put_import(connection: apsw.Connection, run: Import) -> None:

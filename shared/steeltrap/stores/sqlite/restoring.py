@@ -64,8 +64,8 @@ def restore(
                 advance(copied, manifest.size)
             (part / "users").mkdir(mode=0o700, exist_ok=True)
             sync_all(part)
-            kept = _swap(part, folder, f"{folder.name}.before-{clock.now():%Y%m%d-%H%M%S}")
-    return Restored(manifest, kept)
+            former_folder = _swap(part, folder, f"{folder.name}.before-{clock.now():%Y%m%d-%H%M%S}")
+    return Restored(manifest, former_folder)
 
 
 def _copy(source: Path, part: Path, file: Kept) -> None:
@@ -122,15 +122,15 @@ def _swap(part: Path, folder: Path, aside: str) -> Path | None:
     """Rename the folder that is there, unless it is empty, then the new one to its name."""
     with suppress(FileNotFoundError):
         if any(folder.iterdir()):
-            kept = folder.with_name(aside)
-            folder.rename(kept)
+            former_folder = folder.with_name(aside)
+            folder.rename(former_folder)
             try:
                 part.rename(folder)
             except BaseException:
-                kept.rename(folder)
+                former_folder.rename(folder)
                 raise
             sync_folder(folder.parent)
-            return kept
+            return former_folder
         folder.rmdir()
     part.rename(folder)
     sync_folder(folder.parent)

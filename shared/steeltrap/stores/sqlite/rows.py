@@ -131,9 +131,9 @@ def conditions(filter: Filter, now: int) -> tuple[str, dict[str, object]]:
             where.append(f"{column} = :{column}")
             values[column] = value
     for column in FLAGS:
-        if (wanted := getattr(filter, column)) is not None:
+        if (flag := getattr(filter, column)) is not None:
             # A row of before the column has no value there.
-            where.append(column if wanted else f"{column} IS NOT 1")
+            where.append(column if flag else f"{column} IS NOT 1")
     for column in TIMES:
         bounds = zip((">=", "<"), filter.between(column), filter.between(column, days=True), strict=True)
         for name, (comparison, time, day) in zip(("after", "before"), bounds, strict=True):
@@ -164,13 +164,13 @@ def conditions(filter: Filter, now: int) -> tuple[str, dict[str, object]]:
 
 
 def _turns(filter: Filter, values: dict[str, object]) -> list[str]:
-    said = ["turn"] if filter.episodes else ["turn", "episode"]
+    kinds = ["turn"] if filter.episodes else ["turn", "episode"]
     if not filter.include_turns:
-        return [f"NOT {kind}" for kind in said]
+        return [f"NOT {kind}" for kind in kinds]
     if filter.turns_of is None:
         return []
     values["turns_of"] = filter.turns_of
-    return [f"(NOT {kind} OR conversation_id = :turns_of)" for kind in said]
+    return [f"(NOT {kind} OR conversation_id = :turns_of)" for kind in kinds]
 
 
 def _superseding(filter: Filter, values: dict[str, object]) -> list[str]:

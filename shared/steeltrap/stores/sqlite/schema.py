@@ -211,10 +211,10 @@ def is_current(connection: apsw.Connection) -> bool:
     version = int(connection.pragma("user_version"))
     if version > len(MIGRATIONS):
         raise ValueError(f"the file has schema version {version}, this steeltrap knows {len(MIGRATIONS)}")
-    there = _columns(connection)
-    if unknown := there - _KNOWN:
+    columns = _columns(connection)
+    if unknown := columns - _KNOWN:
         raise ValueError(f"the file has a column {min(unknown)} that this steeltrap doesn't know")
-    return version == len(MIGRATIONS) and there == _KNOWN
+    return version == len(MIGRATIONS) and columns == _KNOWN
 
 
 def works_on(connection: apsw.Connection) -> bool:
@@ -235,10 +235,10 @@ def migrate_within(connection: apsw.Connection) -> None:
     """Bring a file to the newest version, in the transaction that is under way. Raises ValueError as `migrate`."""
     # Another process may have migrated while this one waited for the lock.
     before = int(connection.pragma("user_version"))
-    there = _run_migrations(connection, before, len(MIGRATIONS))
-    if unknown := there - _KNOWN:
+    columns = _run_migrations(connection, before, len(MIGRATIONS))
+    if unknown := columns - _KNOWN:
         raise ValueError(f"the file has a column {min(unknown)} that this steeltrap doesn't know")
-    _add_derived(connection, there)
+    _add_derived(connection, columns)
     if 0 < before < _NOTES_DAYS:
         _note_days(connection)
 
@@ -267,17 +267,17 @@ def _run_migrations(connection: apsw.Connection, before: int, to: int) -> set[st
     connection.create_scalar_function("fold_category", lambda *of: fold_category(str(of[0])), 1)
     for migration in MIGRATIONS[before:to]:
         connection.execute(migration)
-    there = _columns(connection)
-    if before < _ORDERS_COLUMNS and not there - _KNOWN:
-        _order_columns(connection, there)
+    columns = _columns(connection)
+    if before < _ORDERS_COLUMNS and not columns - _KNOWN:
+        _order_columns(connection, columns)
     connection.pragma("application_id", APPLICATION)
     connection.pragma("user_version", max(before, to))
-    return there
+    return columns
 
 
-def _order_columns(connection: apsw.Connection, there: set[str]) -> None:
+def _order_columns(connection: apsw.Connection, columns: set[str]) -> None:
     """Put the memories into a table whose columns have the order of `_MEMORY`."""
-    names = ", ".join(sorted(there))
+    names = ", ".join(sorted(columns))
     connection.execute("ALTER TABLE memory RENAME TO memory_8")
     connection.execute(_MEMORY)
     connection.execute(f"INSERT INTO memory ({names}) SELECT {names} FROM memory_8 ORDER BY n")
@@ -298,25 +298,25 @@ def _columns(connection: apsw.Connection) -> set[str]:
     return {name for (name,) in connection.execute("SELECT name FROM pragma_table_info('memory')")}
 
 
-def _add_derived(connection: apsw.Connection, there: set[str]) -> None:
-    """Add a column for each field that became filterable since the file was written with the columns `there`, and for
-    the traits, with what the images say."""
-    filterable = [(at, name) for at, name in enumerate(FILTERED) if name not in there]
-    if not filterable and "traits" in there:
+def _add_derived(connection: apsw.Connection, columns: set[str]) -> None:
+    """Add a column for each field that became filterable since the file was written with these columns, and for the
+    traits, with what the images say."""
+    filterable = [(at, name) for at, name in enumerate(FILTERED) if name not in columns]
+    if not filterable and "traits" in columns:
         return
     new = {name: FILTERED[name] for _, name in filterable}
-    if "traits" not in there:
+    if "traits" not in columns:
         new["traits"] = "INTEGER NOT NULL DEFAULT 0"
-    made = _columns(connection)
+    present_columns = _columns(connection)
     for name, kind in new.items():
-        if name not in made:
+        if name not in present_columns:
             connection.execute(f"ALTER TABLE memory ADD COLUMN {name} {kind}")
     rows = []
     for n, image in connection.execute("SELECT n, image FROM memory"):
         memory = from_image(image)
         values = filtered(memory)
-        told = [values[at] for at, _ in filterable] + [int(traits(memory))] * ("traits" in new)
-        if any(told):
-            rows.append((*told, n))
+        row = [values[at] for at, _ in filterable] + [int(traits(memory))] * ("traits" in new)
+        if any(row):
+            rows.append((*row, n))
     places = ", ".join(f"{name} = ?" for name in new)
     connection.executemany(f"UPDATE memory SET {places} WHERE n = ?", rows)

@@ -61,15 +61,15 @@ def purge(file: UserFile, ids: Sequence[str], deadline: Deadline) -> list[str]:
     def redo(connection: apsw.Connection, number: int) -> tuple[list[bytes], bool]:
         """The keys that were there, and whether bytes of these or earlier ones are left."""
         before = connection.total_changes()
-        gone = writes.purge(connection, keys, number)
+        removed_keys = writes.purge(connection, keys, number)
         if connection.total_changes() != before:
             connection.execute("INSERT OR IGNORE INTO meta (key, value) VALUES (?, 1)", (UNFINISHED,))
-        return gone, is_marked(connection)
+        return removed_keys, is_marked(connection)
 
-    gone, unfinished = file.reserve.with_room(lambda: file.transaction("change", redo, deadline))
+    removed_keys, unfinished = file.reserve.with_room(lambda: file.transaction("change", redo, deadline))
     if unfinished or file.is_unfinished():
         finish(file, deadline)
-    return [from_key(key) for key in gone]
+    return [from_key(key) for key in removed_keys]
 
 
 def finish(file: UserFile, deadline: Deadline) -> None:
@@ -95,10 +95,12 @@ def traces(file: UserFile, id: str) -> list[str]:
         return [name for name, question in _NAMED if select(connection, question, values)]
 
 
-def reembed(file: UserFile, anew: Callable[[Sequence[Memory]], list[Entry]], begun: Callable[[int, int], None]) -> int:
+def reembed(
+    file: UserFile, make_entries: Callable[[Sequence[Memory]], list[Entry]], on_start: Callable[[int, int], None]
+) -> int:
     """New vectors and tokens for all that can be searched; how many memories that was.
 
-    `begun` is told how many have them from an earlier run, and how many there are. The file is locked only while a
+    `on_start` gets how many have them from an earlier run, and how many there are. The file is locked only while a
     block is read or written, so memories can be saved meanwhile. What was made before a crash is not made again.
     """
     if not file.is_there():
@@ -121,10 +123,10 @@ def reembed(file: UserFile, anew: Callable[[Sequence[Memory]], list[Entry]], beg
 
         return file.transaction("vectors", redo)
 
-    begun(*file.transaction("vectors", begin))
+    on_start(*file.transaction("vectors", begin))
     last = 0
     while not isinstance(block := block_after(last), int):
-        file.transaction("vectors", _staging(block, anew([each.memory for each in block])))
+        file.transaction("vectors", _staging(block, make_entries([each.memory for each in block])))
         last = block[-1].n
     return block
 
@@ -134,13 +136,13 @@ def _staging(block: Sequence[header.Unstaged], entries: Sequence[Entry]) -> Redo
 
 
 def _take_over(connection: apsw.Connection, embedder: str, dimension: int) -> int:
-    done = header.take_over_staged(connection)
+    count = header.take_over_staged(connection)
     connection.executemany(
         "UPDATE meta SET value = ? WHERE key = ?",
         # A new generation makes every open index reload the vectors.
         [(embedder, "embedder"), (dimension, "dimension"), (token_hex(8), "generation")],
     )
-    return done
+    return count
 
 
 class SqliteSpace:
@@ -182,8 +184,8 @@ class SqliteSpace:
                 "AND (? OR (deleted_at IS NULL AND (expires_at IS NULL OR expires_at > ?)))",
                 (*map(to_key, ids), deleted, self._now()),
             )
-        found = {memory.id: memory for memory in (from_image(image) for (image,) in rows)}
-        return {id: found[id] for id in ids if id in found}
+        memories = {memory.id: memory for memory in (from_image(image) for (image,) in rows)}
+        return {id: memories[id] for id in ids if id in memories}
 
     def find(self, lookup: Lookup) -> list[str]:
         with self._file.reading() as connection:
@@ -218,16 +220,16 @@ class SqliteSpace:
             if opened is None:
                 return Matches(candidates=Candidates.of([]), stored=0, admitted=0)
             connection, index = opened
-            seen, base, wanted = index.bases(query, self._now())
-            candidates = self._admitted(connection, index, base, wanted)
+            visible_slots, base, candidates_filter = index.bases(query, self._now())
+            candidates = self._admitted(connection, index, base, candidates_filter)
             vector = query.embedding if index.degraded is None else None
-            keyword = index.bm25(query.tokens, seen, base) if query.tokens else None
+            keyword = index.bm25(query.tokens, visible_slots, base) if query.tokens else None
             return Matches(
                 candidates=index.candidates(
                     candidates, vector, keyword, query.per_leg, by_term=query.by_term, during=query.during
                 ),
-                stored=int(np.count_nonzero(seen)),
-                admitted=int(np.count_nonzero(candidates & seen)),
+                stored=int(np.count_nonzero(visible_slots)),
+                admitted=int(np.count_nonzero(candidates & visible_slots)),
                 degraded=index.degraded,
             )
 
@@ -259,15 +261,15 @@ class SqliteSpace:
                     return
                 if earlier:
                     replaced = reading.earlier_images(connection, place)
-                    found = [memory for _, memory in replaced]
+                    memories = [memory for _, memory in replaced]
                     place = replaced[-1][0] if replaced else place
                 else:
                     block = reading.images(connection, last)
-                    found = [memory for _, memory in block]
+                    memories = [memory for _, memory in block]
                     last = block[-1][0] if block else last
-            if not found:
+            if not memories:
                 return
-            yield from found
+            yield from memories
 
     def idle_conversations(self, since: datetime, *, limit: int) -> list[str]:
         with self._file.reading() as connection:
@@ -328,8 +330,8 @@ class SqliteSpace:
 
     def usage(self, ids: Sequence[str]) -> dict[str, Usage]:
         with self._file.reading() as connection:
-            stored = {} if connection is None else read_usage(connection, ids)
-        return self._file.usage.on_top_of(stored, ids)
+            usages = {} if connection is None else read_usage(connection, ids)
+        return self._file.usage.on_top_of(usages, ids)
 
     def note_access(self, ids: Sequence[str], at: datetime) -> None:
         self._opened().usage.add(ids, at)
@@ -375,10 +377,10 @@ class SqliteSpace:
 
     def reembed(
         self,
-        anew: Callable[[Sequence[Memory]], list[Entry]],
-        begun: Callable[[int, int], None] = lambda done, of: None,
+        make_entries: Callable[[Sequence[Memory]], list[Entry]],
+        on_start: Callable[[int, int], None] = lambda count, total: None,
     ) -> int:
-        return reembed(self._file, anew, begun)
+        return reembed(self._file, make_entries, on_start)
 
     def statistics(self) -> Mapping[str, int]:
         with self._file.reading() as connection:

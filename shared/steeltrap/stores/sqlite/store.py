@@ -123,7 +123,7 @@ class SqliteStore:
             raise damaged
 
     def forget_user(self, user: UserRef) -> bool:
-        there = self._file(user).wipe(Deadline.after(_WIPE_SECONDS, self._clock))
+        had_file = self._file(user).wipe(Deadline.after(_WIPE_SECONDS, self._clock))
         counters = SqliteCounters(self.folder)
         try:
             counters.forget(user)
@@ -131,7 +131,7 @@ class SqliteStore:
             _log.warning("the counts of a forgotten user were not removed: %s", error.message)
         finally:
             counters.close()
-        return there
+        return had_file
 
     def check(self) -> None:
         """Raises Unavailable when the folder is gone, or could not be written to in the last 10 s.

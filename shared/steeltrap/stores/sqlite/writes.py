@@ -117,7 +117,7 @@ def purge(connection: apsw.Connection, keys: Sequence[bytes], number: int) -> li
 
     Links are dropped whether or not what they name is there: so what an earlier purge missed is mended.
     """
-    gone = []
+    removed_keys = []
     for key in keys:
         row = connection.execute("SELECT n FROM memory WHERE id = ?", (key,)).fetchone()
         if row is None:
@@ -125,21 +125,21 @@ def purge(connection: apsw.Connection, keys: Sequence[bytes], number: int) -> li
         for table in ("search", "staged", "tag", "link", "revision", "usage", "open_turn", "memory"):
             connection.execute(f"DELETE FROM {table} WHERE n = ?", row)
         connection.execute("INSERT INTO purge (change, n) VALUES (?, ?)", (number, row[0]))
-        gone.append(key)
+        removed_keys.append(key)
     _remove_names(connection, {key for key in keys if key}, number)
-    return gone
+    return removed_keys
 
 
 def _remove_names(connection: apsw.Connection, keys: Collection[bytes], number: int) -> None:
     """Take the references to memories out of all images, earlier ones too."""
     if not keys:
         return
-    names, gone = {"names": to_names(keys)}, {from_key(key) for key in keys}
+    names, ids = {"names": to_names(keys)}, {from_key(key) for key in keys}
     for n, image in select(connection, f"SELECT n, image FROM memory WHERE {NAMING}", names):
-        freed = without_references(from_image(image), gone)
+        freed = without_references(from_image(image), ids)
         connection.execute(f"UPDATE memory SET {REFERRING}, change = ? WHERE n = ?", (*referring(freed), number, n))
     for n, version, image in select(connection, f"SELECT n, version, image FROM revision WHERE {NAMING}", names):
-        cut = to_image(without_references(from_image(image), gone))
+        cut = to_image(without_references(from_image(image), ids))
         connection.execute("UPDATE revision SET image = ? WHERE n = ? AND version = ?", (cut, n, version))
     connection.executemany("DELETE FROM link WHERE target = ?", [(key,) for key in keys])
 
