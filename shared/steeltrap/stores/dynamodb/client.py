@@ -137,9 +137,9 @@ class Tables:
     def call(self, operation: str, request: Attributes, deadline: Deadline) -> Any:
         """One request, repeated while that may help. Raises SteeltrapError, Cancelled."""
         for pause in _pauses():
-            left = deadline.left()
+            seconds_left = deadline.left()
             try:
-                return getattr(self._client(left), operation)(**request)
+                return getattr(self._client(seconds_left), operation)(**request)
             except (ClientError, BotoCoreError) as error:
                 refused = _refusal(error)
                 if refused is not None:
@@ -200,31 +200,34 @@ class Tables:
         while some := list(islice(requests, _PUTS_AT_ONCE)):
             pauses = _pauses()
             while some:
-                done = self.call("batch_write_item", {"RequestItems": {table: some}}, deadline)
-                some = done.get("UnprocessedItems", {}).get(table, [])
+                answer = self.call("batch_write_item", {"RequestItems": {table: some}}, deadline)
+                some = answer.get("UnprocessedItems", {}).get(table, [])
                 if some:
                     self._wait(next(pauses), deadline)
 
     def _get(
         self, table: str, user: str, keys: Iterable[str], names: Sequence[str], deadline: Deadline
     ) -> dict[str, Item]:
-        wanted = iter(dict.fromkeys(keys))
-        found: dict[str, Item] = {}
-        while some := list(islice(wanted, _KEYS_AT_ONCE)):
-            asked: Attributes = {"Keys": [to_attributes({"u": user, "k": key}) for key in some], "ConsistentRead": True}
+        pending_keys = iter(dict.fromkeys(keys))
+        items_by_key: dict[str, Item] = {}
+        while some := list(islice(pending_keys, _KEYS_AT_ONCE)):
+            request: Attributes = {
+                "Keys": [to_attributes({"u": user, "k": key}) for key in some],
+                "ConsistentRead": True,
+            }
             if names:
                 # "#n" stands for a name: many are reserved words.
-                asked["ProjectionExpression"] = ", ".join(f"#{i}" for i in range(len(names)))
-                asked["ExpressionAttributeNames"] = {f"#{i}": name for i, name in enumerate(names)}
+                request["ProjectionExpression"] = ", ".join(f"#{i}" for i in range(len(names)))
+                request["ExpressionAttributeNames"] = {f"#{i}": name for i, name in enumerate(names)}
             pauses = _pauses()
-            while asked:
-                page = self.call("batch_get_item", {"RequestItems": {table: asked}}, deadline)
+            while request:
+                page = self.call("batch_get_item", {"RequestItems": {table: request}}, deadline)
                 for item in map(from_attributes, page["Responses"].get(table, ())):
-                    found[text(item, "k")] = item
-                asked = page.get("UnprocessedKeys", {}).get(table, {})
-                if asked:
+                    items_by_key[text(item, "k")] = item
+                request = page.get("UnprocessedKeys", {}).get(table, {})
+                if request:
                     self._wait(next(pauses), deadline)
-        return found
+        return items_by_key
 
     def _wait(self, pause: float, deadline: Deadline) -> None:
         if pause >= deadline.left():
@@ -236,8 +239,8 @@ class Tables:
         for patience in _PATIENCE:
             self._client(patience / _SHARE)
 
-    def _client(self, left: float) -> Any:
-        patience = next((seconds for seconds in _PATIENCE if seconds <= _SHARE * left), _PATIENCE[-1])
+    def _client(self, seconds_left: float) -> Any:
+        patience = next((seconds for seconds in _PATIENCE if seconds <= _SHARE * seconds_left), _PATIENCE[-1])
         with self._lock:
             client = self._clients.get(patience)
             if client is None:
@@ -267,8 +270,8 @@ def _pauses() -> Iterator[float]:
 def _refusal(error: Exception) -> Cancelled | None:
     """The refusal that a condition means; None for any other failure."""
     if code_of(error) == "ConditionalCheckFailedException":
-        there = error.response.get("Item")  # type: ignore[attr-defined]
-        return Cancelled([("ConditionalCheckFailed", from_attributes(there) if there else None)])
+        item = error.response.get("Item")  # type: ignore[attr-defined]
+        return Cancelled([("ConditionalCheckFailed", from_attributes(item) if item else None)])
     reasons = cancelled(error)
     if not any(reason.get("Code") == "ConditionalCheckFailed" for reason in reasons):
         return None
@@ -313,13 +316,13 @@ class Action:
         """Approximate number of bytes."""
         return items.size(dict(self.put or self.set)) + 200
 
-    def is_applied(self, there: Item | None) -> bool:
+    def is_applied(self, item: Item | None) -> bool:
         """Whether the item is as this write leaves it, because an earlier attempt succeeded and its answer got lost."""
-        if there is None:
+        if item is None:
             return False
         if self.put is not None:
-            return there == self.put
-        return bool(self.set) and all(there.get(name) == value for name, value in self.set.items())
+            return item == self.put
+        return bool(self.set) and all(item.get(name) == value for name, value in self.set.items())
 
 
 def run(tables: Tables, user: str, actions: Sequence[Action], deadline: Deadline) -> None:

@@ -20,11 +20,11 @@ def turn_places(partition: Partition, created: Sequence[Memory]) -> Callable[[],
     for memory in created:
         if memory.conversation_id is not None:
             by_conversation.setdefault(memory.conversation_id, []).append(memory.id)
-    taken = [
+    places = [
         (ids, partition.pool.submit(_take, partition, conversation, len(ids)))
         for conversation, ids in by_conversation.items()
     ]
-    return lambda: {id: first.result() + i for ids, first in taken for i, id in enumerate(ids)}
+    return lambda: {id: first.result() + i for ids, first in places for i, id in enumerate(ids)}
 
 
 def _take(partition: Partition, conversation_id: str, count: int) -> int:
@@ -61,11 +61,11 @@ _VISIBLE = "attribute_not_exists(deleted_at) AND (attribute_not_exists(expires_a
 
 def read_sessions(partition: Partition) -> list[Session]:
     """All sessions, oldest first, then by id."""
-    found = [
+    sessions = [
         Session(id=text(item, "k")[len(keys.SESSIONS) :], created_at=from_micros(number(item, "created_at")))
         for item in partition.under(keys.SESSIONS)
     ]
-    return sorted(found, key=lambda session: (session.created_at, session.id))
+    return sorted(sessions, key=lambda session: (session.created_at, session.id))
 
 
 def add_session(partition: Partition, session: Session) -> bool:
@@ -109,12 +109,12 @@ def remove_session(partition: Partition, id: str) -> bool:
 
 def read_imports(partition: Partition) -> list[Import]:
     """All imports, the latest begun first, then by id."""
-    found = [import_from_image(text(item, "image")) for item in partition.under(keys.IMPORTS)]
-    return sorted(found, key=lambda each: (-to_micros(each.started_at), each.id))
+    imports = [import_from_image(text(item, "image")) for item in partition.under(keys.IMPORTS)]
+    return sorted(imports, key=lambda each: (-to_micros(each.started_at), each.id))
 
 
-def put_import(partition: Partition, given: Import) -> None:
+def put_import(partition: Partition, record: Import) -> None:
     """Write an import, in place of the one of its id."""
-    key = keys.import_(given.id)
-    item: Item = {"u": partition.key, "k": key, "image": import_to_image(given)}
+    key = keys.import_(record.id)
+    item: Item = {"u": partition.key, "k": key, "image": import_to_image(record)}
     _put(partition, Action(key, put=item))

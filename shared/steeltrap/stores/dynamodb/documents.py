@@ -38,8 +38,8 @@ def document(item: Item, image: bytes | None, search: bytes | None) -> Document 
 def documents(tables: Tables, user: str, some: Sequence[Item], deadline: Deadline) -> Iterator[Document | Tombstone]:
     """The documents of a user's memory items, their pieces fetched. Those replaced meanwhile are left out: what
     came in their place has a record of its own."""
-    wanted = [piece for item in some for name in ("image", "search") for piece in items.pieces_of(item, name)]
-    pieces = tables.get(user, wanted, (), deadline) if wanted else {}
+    piece_keys = [piece for item in some for name in ("image", "search") for piece in items.pieces_of(item, name)]
+    pieces = tables.get(user, piece_keys, (), deadline) if piece_keys else {}
     for item in some:
         image, search = (items.content(item, name, pieces) for name in ("image", "search"))
         if (image is None and "image_at" in item) or (search is None and "search_at" in item):
@@ -66,13 +66,13 @@ def document_from(tables: Tables, record: Mapping[str, Any], deadline: Deadline)
 def everything(tables: Tables, user: str, *, timeout: float, after: str = "") -> Iterator[Document | Tombstone]:
     """All documents and tombstones of a user as they are now, by id, from behind one; `timeout` is for each block."""
     block: list[Item] = []
-    found = tables.items(
+    all_items = tables.items(
         user,
         "k BETWEEN :first AND :last",
         {":first": keys.memory(after) + " ", ":last": keys.memory("~")},
         tables.within(3600),
     )
-    for item in found:
+    for item in all_items:
         block.append(item)
         if len(block) == _BLOCK:
             yield from documents(tables, user, block, tables.within(timeout))
@@ -128,10 +128,10 @@ class DynamoTruth:
         while True:
             deadline = self._tables.within(_BLOCK_SECONDS)
             page = self._tables.call("scan", request, deadline)
-            found = map(from_attributes, page["Items"])
+            page_items = map(from_attributes, page["Items"])
             block = [
                 document
-                for user, items in groupby(found, key=lambda item: text(item, "u"))
+                for user, items in groupby(page_items, key=lambda item: text(item, "u"))
                 for document in documents(self._tables, user, list(items), deadline)
             ]
             last = page.get("LastEvaluatedKey")
@@ -144,7 +144,7 @@ class DynamoTruth:
         return everything(self._tables, user, timeout=_BLOCK_SECONDS)
 
     def held(self, user: str) -> dict[str, Held]:
-        found = self._tables.items(
+        all_items = self._tables.items(
             user,
             "begins_with(k, :memories)",
             {":memories": keys.MEMORIES},
@@ -153,12 +153,12 @@ class DynamoTruth:
         )
         return {
             keys.id_of(text(item, "k")): Held(number(item, "w"), "gone" not in item and "deleted_at" not in item)
-            for item in found
+            for item in all_items
         }
 
     def known(self, user: str, ids: Sequence[str]) -> frozenset[str]:
-        there = self._tables.get(user, map(keys.memory, ids), ("k",), self._tables.within(_BLOCK_SECONDS))
-        return frozenset(map(keys.id_of, there))
+        stored_items = self._tables.get(user, map(keys.memory, ids), ("k",), self._tables.within(_BLOCK_SECONDS))
+        return frozenset(map(keys.id_of, stored_items))
 
 
 def _place(key: Any) -> str:

@@ -151,11 +151,11 @@ class Conditions:
             some = {f":category{i}": fold_category(category) for i, category in enumerate(filter.categories)}
             self.values |= some
             self._said.append("(" + " OR ".join(f"#category = {place}" for place in some) + ")")
-        asked: list[tuple[str, str]] = [("tags", fold_tag(tag)) for tag in filter.tags]
-        asked += [("facts", found) for k, v in filter.metadata.items() if (found := fact(k, v)) is not None]
-        asked += [("facts", text) for text in _texts(filter)]
-        asked += [("facts", name) for name in FLAGS if getattr(filter, name)]
-        for i, (name, member) in enumerate(asked):
+        members: list[tuple[str, str]] = [("tags", fold_tag(tag)) for tag in filter.tags]
+        members += [("facts", pair_fact) for k, v in filter.metadata.items() if (pair_fact := fact(k, v)) is not None]
+        members += [("facts", text) for text in _texts(filter)]
+        members += [("facts", name) for name in FLAGS if getattr(filter, name)]
+        for i, (name, member) in enumerate(members):
             self.names[f"#{name}"] = name
             self.values[f":member{i}"] = member
             self._said.append(f"contains(#{name}, :member{i})")
@@ -191,11 +191,11 @@ def _range(filter: Filter) -> tuple[str, str]:
 def facts(memory: Memory) -> set[str]:
     """Facts for which the index by creation has no attribute of its own: plain metadata, texts, flags, whether it is an
     episode, whether it was superseded, and whether it happened on a day without a time."""
-    found = {one for one in (fact(key, value) for key, value in memory.metadata.items()) if one}
+    pairs = {one for one in (fact(key, value) for key, value in memory.metadata.items()) if one}
     on_day = memory.occurred_at is not None and is_day(memory.occurred_at)
     kinds = ((EPISODE, memory.is_episode), (SUPERSEDED, memory.is_superseded()), (DAY, on_day))
     flags = {name for name in FLAGS if getattr(memory, name)}
-    return found | _texts(memory) | flags | {kind for kind, holds in kinds if holds}
+    return pairs | _texts(memory) | flags | {kind for kind, holds in kinds if holds}
 
 
 def _texts(source: Memory | Filter) -> set[str]:
@@ -281,43 +281,47 @@ def written(user: str, entry: Entry, *, w: int, position: int | None, room: Room
     return Written(item, pieces, is_turn=memory.source == "conversation")
 
 
-def revision(user: str, kept: Revision, room: Room) -> Written:
+def revision(user: str, earlier: Revision, room: Room) -> Written:
     """The item of an earlier image."""
-    memory = kept.memory
-    item: Item = {"u": user, "k": keys.revision(memory.id, memory.version), "replaced_at": to_micros(kept.replaced_at)}
-    if kept.replaced_by is not None:
-        item["replaced_by"] = kept.replaced_by
+    memory = earlier.memory
+    item: Item = {
+        "u": user,
+        "k": keys.revision(memory.id, memory.version),
+        "replaced_at": to_micros(earlier.replaced_at),
+    }
+    if earlier.replaced_by is not None:
+        item["replaced_by"] = earlier.replaced_by
     return Written(item, _placed(item, "image", to_image(memory).encode(), memory.id, room.image))
 
 
 def searchable(item: Item, id: str, tokens: Sequence[str], embeddings: Sequence[Embedding]) -> tuple[Item, list[Item]]:
     """The search attributes for other vectors, and their pieces."""
-    changed: Item = {"u": item["u"], "chunks": len(embeddings)}
-    pieces = _placed(changed, "search", packed(tokens, embeddings), id, SEARCH_INLINE)
-    del changed["u"]
-    return changed, pieces
+    attributes: Item = {"u": item["u"], "chunks": len(embeddings)}
+    pieces = _placed(attributes, "search", packed(tokens, embeddings), id, SEARCH_INLINE)
+    del attributes["u"]
+    return attributes, pieces
 
 
 def with_image(item: Item, memory: Memory) -> tuple[Item, list[Item]]:
     """The attributes for another image of the same memory, and their pieces."""
-    changed: Item = {"u": item["u"]}
-    pieces = _placed(changed, "image", to_image(memory).encode(), memory.id, IMAGE_INLINE)
-    del changed["u"]
-    return changed, pieces
+    attributes: Item = {"u": item["u"]}
+    pieces = _placed(attributes, "image", to_image(memory).encode(), memory.id, IMAGE_INLINE)
+    del attributes["u"]
+    return attributes, pieces
 
 
 def brought_back(memory: Memory) -> tuple[Item, list[str]]:
     """The attributes that an item gets, and those that it loses, when its memory is superseded no more."""
-    found = facts(memory)
-    changed: Item = {"facts": frozenset(found)} if found else {}
+    fact_names = facts(memory)
+    attributes: Item = {"facts": frozenset(fact_names)} if fact_names else {}
     if memory.deleted_at is None:
-        changed["fold"] = text_digest(memory.content).hex()
-    return changed, [] if found else ["facts"]
+        attributes["fold"] = text_digest(memory.content).hex()
+    return attributes, [] if fact_names else ["facts"]
 
 
-def tombstone(user: str, id: str, *, w: int, made: int, ttl: int) -> Item:
+def tombstone(user: str, id: str, *, w: int, created: int, ttl: int) -> Item:
     """The mark of a forgotten memory that stays until no replay can be older: its id and when."""
-    return {"u": user, "k": keys.memory(id), "w": w, "made": made, "gone": 1, "ttl": ttl}
+    return {"u": user, "k": keys.memory(id), "w": w, "made": created, "gone": 1, "ttl": ttl}
 
 
 def pieces_of(item: Item, name: str) -> list[str]:
@@ -408,8 +412,8 @@ def _filtered(memory: Memory) -> Item:
         item["ttl"] = to_micros(memory.expires_at) // 1_000_000 + _GRACE_SECONDS
     if memory.tags:
         item["tags"] = frozenset(map(fold_tag, memory.tags))
-    if found := facts(memory):
-        item["facts"] = frozenset(found)
+    if memory_facts := facts(memory):
+        item["facts"] = frozenset(memory_facts)
     return item
 
 

@@ -221,8 +221,8 @@ def _keys(partition: str, sort: str) -> list[dict[str, str]]:
     return [{"AttributeName": partition, "KeyType": "HASH"}, {"AttributeName": sort, "KeyType": "RANGE"}]
 
 
-def _index(name: str, keys: list[dict[str, str]], held: tuple[str, ...] = ()) -> dict[str, Any]:
-    projection: dict[str, Any] = {"ProjectionType": "INCLUDE" if held else "KEYS_ONLY"}
-    if held:
-        projection["NonKeyAttributes"] = list(held)
+def _index(name: str, keys: list[dict[str, str]], attributes: tuple[str, ...] = ()) -> dict[str, Any]:
+    projection: dict[str, Any] = {"ProjectionType": "INCLUDE" if attributes else "KEYS_ONLY"}
+    if attributes:
+        projection["NonKeyAttributes"] = list(attributes)
     return {"IndexName": name, "KeySchema": keys, "Projection": projection}

@@ -24,10 +24,12 @@ _CURRENT_ONLY: Final = Filter()
 def page(partition: Partition, filter: Filter, *, limit: int, offset: int, happened: Happened | None) -> Page:
     """A page of what the filter admits. The count reads all of the index, the memories only the page."""
     ids, total = _ids_of_page(partition, filter, offset + limit, happened)
-    shown = ids[offset : offset + limit]
+    page_ids = ids[offset : offset + limit]
     # Reading the page's memories checks the embedder too, so this is done for an empty page as well.
-    read = partition.memories(shown)
-    visible = tuple(read[id] for id in shown if id in read and read[id].is_visible(from_micros(partition.now())))
+    memories = partition.memories(page_ids)
+    visible = tuple(
+        memories[id] for id in page_ids if id in memories and memories[id].is_visible(from_micros(partition.now()))
+    )
     return Page(memories=visible, total=total)
 
 
@@ -45,7 +47,7 @@ def _ids_of_page(partition: Partition, filter: Filter, most: int, happened: Happ
         if happened is not None:
             names |= {"#created": "created_at", "#occurred": "occurred_at", "#facts": "facts"}
             request = {"ProjectionExpression": "k, #created, #occurred, #facts"}
-        for found in partition.tables.query(
+        for answer in partition.tables.query(
             partition.key,
             "listed BETWEEN :first AND :last",
             values,
@@ -55,20 +57,20 @@ def _ids_of_page(partition: Partition, filter: Filter, most: int, happened: Happ
             ExpressionAttributeNames=names,
             **request,
         ):
-            total += found["Count"]
+            total += answer["Count"]
             if happened is not None:
-                times |= _times(found["Items"], happened)
+                times |= _times(answer["Items"], happened)
             elif len(ids) < most:
-                ids += [keys.id_of(item["k"]["S"]) for item in found["Items"]]
+                ids += [keys.id_of(item["k"]["S"]) for item in answer["Items"]]
     if happened is not None:
         return sorted(times, key=lambda id: (-times[id], id)), len(times)
     return ids, total
 
 
-def _times(found: Iterable[Any], happened: Happened) -> dict[str, int]:
+def _times(page_items: Iterable[Any], happened: Happened) -> dict[str, int]:
     """When the memories of these items happened, in microseconds, by id; without those outside of the bounds."""
     times: dict[str, int] = {}
-    for item in found:
+    for item in page_items:
         at = int((item.get("occurred_at") or item["created_at"])["N"])
         if happened.admits(at, is_day=DAY in item.get("facts", {}).get("SS", ())):
             times[keys.id_of(item["k"]["S"])] = at
@@ -96,10 +98,10 @@ def images(partition: Partition, *, earlier: bool) -> Iterator[Memory]:
         return
     names = {"ProjectionExpression": ", ".join(f"#{name}" for name in items.IMAGE)}
     spelled = {"ExpressionAttributeNames": {f"#{name}": name for name in items.IMAGE}}
-    found = partition.under(keys.REVISIONS if earlier else keys.MEMORIES, **names, **spelled)
-    while block := list(islice(found, _BLOCK)):
-        there = [item for item in block if "gone" not in item]
-        for item, image in zip(there, partition.contents(there, "image"), strict=True):
+    stored_items = partition.under(keys.REVISIONS if earlier else keys.MEMORIES, **names, **spelled)
+    while block := list(islice(stored_items, _BLOCK)):
+        live_items = [item for item in block if "gone" not in item]
+        for item, image in zip(live_items, partition.contents(live_items, "image"), strict=True):
             if image is not None:
                 yield from_image(image)
             elif not earlier:  # a piece that was replaced since then: read it again
@@ -110,8 +112,8 @@ def find(partition: Partition, lookup: Lookup) -> list[str]:
     """The ids that a lookup names."""
     match lookup:
         case IdStarts(starts, limit):
-            found = partition.each(lambda start: _with_start(partition, start, limit), starts)
-            return [id for ids in found for id in ids]
+            id_lists = partition.each(lambda start: _with_start(partition, start, limit), starts)
+            return [id for ids in id_lists for id in ids]
         case SupersededBy(ids):
             return sources(partition, map(keys.superseded_by, map(canonical, ids)))
         case LinkedTo(ids):
@@ -129,19 +131,19 @@ def find(partition: Partition, lookup: Lookup) -> list[str]:
 
 
 def _with_start(partition: Partition, start: str, limit: int) -> list[str]:
-    found = partition.under(keys.memory(start), ProjectionExpression="k, gone", Limit=limit)
+    matches = partition.under(keys.memory(start), ProjectionExpression="k, gone", Limit=limit)
     # A forgotten memory has left its id alone, which counts no more.
-    return [keys.id_of(text(item, "k")) for item in islice((item for item in found if "gone" not in item), limit)]
+    return [keys.id_of(text(item, "k")) for item in islice((item for item in matches if "gone" not in item), limit)]
 
 
 def sources(partition: Partition, prefixes: Iterable[str]) -> list[str]:
     """The ids whose images may name a memory, by the start of a link's key."""
-    found = partition.each(lambda prefix: [*partition.under(prefix, ProjectionExpression="k")], prefixes)
-    return list(dict.fromkeys(keys.source_of(text(item, "k")) for items in found for item in items))
+    link_lists = partition.each(lambda prefix: [*partition.under(prefix, ProjectionExpression="k")], prefixes)
+    return list(dict.fromkeys(keys.source_of(text(item, "k")) for items in link_lists for item in items))
 
 
 def _latest_writes(partition: Partition, limit: int) -> list[str]:
-    written = partition.items(
+    latest_items = partition.items(
         "w < :last",
         {":last": keys.LAST_WRITE},
         IndexName=WRITTEN,
@@ -149,39 +151,39 @@ def _latest_writes(partition: Partition, limit: int) -> list[str]:
         ScanIndexForward=False,
         Limit=limit,
     )
-    return [keys.id_of(text(item, "k")) for item in islice(written, limit)]
+    return [keys.id_of(text(item, "k")) for item in islice(latest_items, limit)]
 
 
 def _gone(partition: Partition, deleted_before: int) -> list[str]:
     values = {":first": keys.DELETED, ":last": keys.deleted_before(deleted_before)}
     how: Any = {"IndexName": CREATED, "ProjectionExpression": "k"}
-    found = [item["k"] for item in partition.items("listed BETWEEN :first AND :last", values, **how)]
+    sort_keys = [item["k"] for item in partition.items("listed BETWEEN :first AND :last", values, **how)]
     for prefix in (keys.MEMORIES, keys.TURNS, keys.DELETED):
         expired = _listed(partition, prefix, ProjectionExpression="k", FilterExpression="expires_at <= :now")
-        found += [item["k"] for item in expired]
-    return [keys.id_of(str(key)) for key in dict.fromkeys(found)]
+        sort_keys += [item["k"] for item in expired]
+    return [keys.id_of(str(key)) for key in dict.fromkeys(sort_keys)]
 
 
 def _open_turns(partition: Partition, conversation_id: str) -> list[str]:
     values = {":place": f"{keys.digest(conversation_id)}#"}
-    found = partition.items("begins_with(#open, :place)", values, IndexName=OPEN, ExpressionAttributeNames=_OPEN)
-    return [keys.id_of(text(item, "k")) for item in found]
+    turns = partition.items("begins_with(#open, :place)", values, IndexName=OPEN, ExpressionAttributeNames=_OPEN)
+    return [keys.id_of(text(item, "k")) for item in turns]
 
 
 def _pending(partition: Partition) -> list[str]:
     values: dict[str, Value] = {":pending": keys.PENDING, ":now": partition.now()}
-    found = partition.items(
+    pending_items = partition.items(
         "begins_with(#open, :pending)",
         values,
         IndexName=OPEN,
         ExpressionAttributeNames=_OPEN,
         FilterExpression=_VISIBLE,
     )
-    return [keys.id_of(text(item, "k")) for item in found]
+    return [keys.id_of(text(item, "k")) for item in pending_items]
 
 
 def _of_import(partition: Partition, import_id: str) -> list[str]:
-    found = partition.items(
+    import_items = partition.items(
         "listed >= :first",
         {":first": " ", ":import": of_import(import_id)},
         IndexName=CREATED,
@@ -189,7 +191,7 @@ def _of_import(partition: Partition, import_id: str) -> list[str]:
         ExpressionAttributeNames={"#facts": "facts"},
         ProjectionExpression="k",
     )
-    return [keys.id_of(text(item, "k")) for item in found]
+    return [keys.id_of(text(item, "k")) for item in import_items]
 
 
 def successions(read: Callable[[Sequence[str]], dict[str, Memory]], ids: Sequence[str]) -> dict[str, str]:
@@ -199,9 +201,9 @@ def successions(read: Callable[[Sequence[str]], dict[str, Memory]], ids: Sequenc
     for _ in range(_STEPS):
         if not ahead:
             break
-        stored = read(ahead)  # the next step of all chains in one request
-        newer |= {id: memory.superseded_by for id, memory in stored.items() if memory.superseded_by}
-        ahead = [id for id in dict.fromkeys(newer[id] for id in stored if id in newer) if id not in newer]
+        memories = read(ahead)  # the next step of all chains in one request
+        newer |= {id: memory.superseded_by for id, memory in memories.items() if memory.superseded_by}
+        ahead = [id for id in dict.fromkeys(newer[id] for id in memories if id in newer) if id not in newer]
     return newer
 
 
@@ -214,20 +216,22 @@ def copies(partition: Partition, fold: bytes) -> list[Item]:
 
 def revisions(partition: Partition, id: str, after: int = 0, limit: int | None = None) -> list[Revision]:
     """The images that updates replaced after a version, oldest first."""
-    found = _kept_revisions(partition, id, after, limit)
-    images = partition.contents(found, "image")
-    return [items.to_revision(item, image) for item, image in zip(found, images, strict=True) if image is not None]
+    revision_items = _kept_revisions(partition, id, after, limit)
+    images = partition.contents(revision_items, "image")
+    return [
+        items.to_revision(item, image) for item, image in zip(revision_items, images, strict=True) if image is not None
+    ]
 
 
 def _kept_revisions(partition: Partition, id: str, after: int = 0, limit: int | None = None) -> list[Item]:
     """The items of the images that updates replaced after a version, oldest first; none of what is not there any
     more.
     """
-    there = partition.get([keys.memory(id)], ("k", "version", "gone")).get(keys.memory(id))
-    if there is None or "gone" in there:
+    item = partition.get([keys.memory(id)], ("k", "version", "gone")).get(keys.memory(id))
+    if item is None or "gone" in item:
         return []
     # An update that did not happen may have left the image that it would have replaced.
-    before = number(there, "version")
+    before = number(item, "version")
     last = keys.revision(id, before - 1)
     first = keys.revision(id, after + 1)
     if first > last:
@@ -242,14 +246,14 @@ def _walk(partition: Partition, prefix: str, last: str, began: int, young: set[s
         if not block:
             return
         last = str(block[-1]["listed"])
-        for id, memory, made in _read(partition, [keys.id_of(text(item, "k")) for item in block]):
-            if made > began:
+        for id, memory, created in _read(partition, [keys.id_of(text(item, "k")) for item in block]):
+            if created > began:
                 young.add(id)
             yield memory
 
 
 def _keys_before(partition: Partition, prefix: str, last: str) -> list[Item]:
-    found = partition.tables.query(
+    pages = partition.tables.query(
         partition.key,
         "listed BETWEEN :first AND :last",
         {":first": prefix, ":last": last},
@@ -259,30 +263,32 @@ def _keys_before(partition: Partition, prefix: str, last: str) -> list[Item]:
         ScanIndexForward=False,
         Limit=_BLOCK + 1,
     )
-    block = [from_attributes(item) for item in next(iter(found))["Items"]]
+    block = [from_attributes(item) for item in next(iter(pages))["Items"]]
     return [item for item in block if item["listed"] != last][:_BLOCK]
 
 
 def _created_since(partition: Partition, began: int, met: set[str], turns: bool) -> Iterator[Memory]:
-    written = partition.items(
+    recent_items = partition.items(
         "w BETWEEN :began AND :last",
         {":began": began, ":last": keys.LAST_WRITE - 1},
         IndexName=WRITTEN,
         ProjectionExpression="k",
     )
-    fresh = [id for item in written if (id := keys.id_of(text(item, "k"))) not in met]
+    fresh = [id for item in recent_items if (id := keys.id_of(text(item, "k"))) not in met]
     for at in range(0, len(fresh), _BLOCK):
-        for _, memory, made in _read(partition, fresh[at : at + _BLOCK]):
-            if made > began and (turns or memory.source != "conversation"):
+        for _, memory, created in _read(partition, fresh[at : at + _BLOCK]):
+            if created > began and (turns or memory.source != "conversation"):
                 yield memory
 
 
 def _read(partition: Partition, ids: Sequence[str]) -> Iterator[tuple[str, Memory, int]]:
     """The visible memories of a block, in its order, with when each was made."""
     now = from_micros(partition.now())
-    found = partition.get(map(keys.memory, ids), items.IMAGE)
-    there = [found[key] for key in map(keys.memory, ids) if key in found and "gone" not in found[key]]
-    for item, image in zip(there, partition.contents(there, "image"), strict=True):
+    items_by_key = partition.get(map(keys.memory, ids), items.IMAGE)
+    live_items = [
+        items_by_key[key] for key in map(keys.memory, ids) if key in items_by_key and "gone" not in items_by_key[key]
+    ]
+    for item, image in zip(live_items, partition.contents(live_items, "image"), strict=True):
         # A piece that is gone since then: read it again.
         id = keys.id_of(text(item, "k"))
         memory = from_image(image) if image is not None else partition.memories([id]).get(id)
@@ -292,12 +298,12 @@ def _read(partition: Partition, ids: Sequence[str]) -> Iterator[tuple[str, Memor
 
 def _place(partition: Partition, id: str) -> str:
     """The position of a memory in the walk, deleted or not. Raises NotFound."""
-    known = canonical(id)
-    key = keys.memory(known)
-    item = partition.get([key], items.IMAGE).get(key) if known else None
+    canonical_id = canonical(id)
+    key = keys.memory(canonical_id)
+    item = partition.get([key], items.IMAGE).get(key) if canonical_id else None
     if item is None or "gone" in item:
         raise nothing_after(id)
-    memory = partition.memories([known])[known]
+    memory = partition.memories([canonical_id])[canonical_id]
     return items.listed(memory, number(item, "position"))
 
 
@@ -311,12 +317,12 @@ _CURRENT: Final = f"({_UNEXPIRED}) AND (attribute_not_exists(facts) OR NOT conta
 
 def scopes(partition: Partition) -> dict[str, ScopeUse]:
     """The memories in each scope, without the scopes below it."""
-    found: dict[str, ScopeUse] = {}
+    uses: dict[str, ScopeUse] = {}
     for item in _listed(partition, keys.MEMORIES, FilterExpression=_CURRENT, ProjectionExpression=_PLACE, **_NAMES):
-        scope, written = text(item, "scope"), from_micros(number(item, "updated_at"))
-        known = found.get(scope, ScopeUse(memories=0, last_written_at=written))
-        found[scope] = ScopeUse(memories=known.memories + 1, last_written_at=max(known.last_written_at, written))
-    return found
+        scope, written_at = text(item, "scope"), from_micros(number(item, "updated_at"))
+        use = uses.get(scope, ScopeUse(memories=0, last_written_at=written_at))
+        uses[scope] = ScopeUse(memories=use.memories + 1, last_written_at=max(use.last_written_at, written_at))
+    return uses
 
 
 def statistics(partition: Partition) -> dict[str, int]:
@@ -337,22 +343,22 @@ def statistics(partition: Partition) -> dict[str, int]:
 def kept_speakers(user: Item) -> frozenset[str] | None:
     """The names that a user's own item keeps; None where it keeps none yet. An empty name stands for "none said so
     far", since DynamoDB has no empty sets."""
-    kept = user.get("speakers")
-    return kept - {""} if isinstance(kept, frozenset) else None
+    names = user.get("speakers")
+    return names - {""} if isinstance(names, frozenset) else None
 
 
 def speakers(partition: Partition) -> frozenset[str]:
     """Those who say at least two memories, counted: one small request for each name there is."""
-    found = set()
+    frequent_names = set()
     after = " "
     for _ in range(MOST_SPEAKERS):
         names = _first_two(partition, "speaker > :name", after)
         if not names:
             break
         if len(names) == 2 and names[0] == names[1]:
-            found.add(names[0])
+            frequent_names.add(names[0])
         after = names[0]
-    return frozenset(found)
+    return frozenset(frequent_names)
 
 
 def says_two(partition: Partition, name: str) -> bool:
@@ -362,8 +368,8 @@ def says_two(partition: Partition, name: str) -> bool:
 
 def _first_two(partition: Partition, condition: str, name: str) -> list[str]:
     how: Any = {"IndexName": SPEAKER, "ProjectionExpression": "speaker", "Limit": 2}
-    found = partition.tables.query(partition.key, condition, {":name": name}, partition.deadline, **how)
-    return [item["speaker"]["S"] for item in next(iter(found))["Items"]]
+    pages = partition.tables.query(partition.key, condition, {":name": name}, partition.deadline, **how)
+    return [item["speaker"]["S"] for item in next(iter(pages))["Items"]]
 
 
 _PLACE: Final = "#scope, updated_at"
@@ -372,8 +378,8 @@ _SIZES: Final = "expires_at, facts, chunks, image_bytes, search_bytes"
 
 
 def _facts(item: Item) -> frozenset[str]:
-    found = item.get("facts")
-    return found if isinstance(found, frozenset) else frozenset()
+    names = item.get("facts")
+    return names if isinstance(names, frozenset) else frozenset()
 
 
 def _listed(partition: Partition, prefix: str, *, now: bool | None = True, **how: Any) -> Any:

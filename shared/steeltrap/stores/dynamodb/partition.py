@@ -42,12 +42,12 @@ class Partition:
         """The same, with so many seconds from now at most."""
         return replace(self, deadline=self.deadline.within(seconds))
 
-    def get(self, wanted: Iterable[str], names: Sequence[str] = ()) -> dict[str, Item]:
+    def get(self, sort_keys: Iterable[str], names: Sequence[str] = ()) -> dict[str, Item]:
         """Items by sort key, the user's own among them. Raises Conflict for memories of another embedder."""
-        wanted = [keys.USER, *wanted]
-        asked = tuple(dict.fromkeys((*names, *USER))) if names else ()
-        found = self.tables.get(self.key, wanted, asked, self.deadline)
-        return found if self.admit(found.get(keys.USER)) else {}
+        sort_keys = [keys.USER, *sort_keys]
+        attributes = tuple(dict.fromkeys((*names, *USER))) if names else ()
+        items_by_key = self.tables.get(self.key, sort_keys, attributes, self.deadline)
+        return items_by_key if self.admit(items_by_key.get(keys.USER)) else {}
 
     def admit(self, user: Item | None) -> bool:
         """Whether the user's memories may be read: not while they are being forgotten.
@@ -56,10 +56,10 @@ class Partition:
         """
         if user is None:
             return True
-        stored = (text(user, "embedder"), number(user, "dimension"))
-        if stored != (self.embedder, self.dimension):
+        embedder, dimension = text(user, "embedder"), number(user, "dimension")
+        if (embedder, dimension) != (self.embedder, self.dimension):
             raise Conflict(
-                f"These memories were embedded by {stored[0]} ({stored[1]} dimensions), and this is {self.embedder} "
+                f"These memories were embedded by {embedder} ({dimension} dimensions), and this is {self.embedder} "
                 f"({self.dimension}). Run `steeltrap reembed` to re-embed them, or set STEELTRAP_EMBEDDER back if you "
                 f"changed it.",
                 part="embedder",
@@ -76,25 +76,25 @@ class Partition:
 
     def contents(self, some: Sequence[Item], name: str) -> list[bytes | None]:
         """An attribute of each item, its pieces fetched where it was split."""
-        wanted = [piece for item in some for piece in items.pieces_of(item, name)]
-        pieces = self.tables.get(self.key, wanted, (), self.deadline) if wanted else {}
+        piece_keys = [piece for item in some for piece in items.pieces_of(item, name)]
+        pieces = self.tables.get(self.key, piece_keys, (), self.deadline) if piece_keys else {}
         return [items.content(item, name, pieces) for item in some]
 
     def memories(self, ids: Iterable[str], *, again: bool = True) -> dict[str, Memory]:
         """The memories of these ids, in their one form; deleted ones too, forgotten ones not."""
-        found = self.get(map(keys.memory, ids), items.IMAGE)
-        there = [item for key, item in found.items() if key != keys.USER and "gone" not in item]
-        images = self.contents(there, "image")
+        items_by_key = self.get(map(keys.memory, ids), items.IMAGE)
+        live_items = [item for key, item in items_by_key.items() if key != keys.USER and "gone" not in item]
+        images = self.contents(live_items, "image")
         # A memory that lost a piece between the two reads was replaced or forgotten by then.
-        lost = [keys.id_of(text(item, "k")) for item, image in zip(there, images, strict=True) if image is None]
-        read = {
+        lost = [keys.id_of(text(item, "k")) for item, image in zip(live_items, images, strict=True) if image is None]
+        memories = {
             keys.id_of(text(item, "k")): from_image(image)
-            for item, image in zip(there, images, strict=True)
+            for item, image in zip(live_items, images, strict=True)
             if image is not None
         }
         if lost and not again:
             raise Internal("A part of a memory is missing in the store; restore it from a backup.", id=lost[0])
-        return read | self.memories(lost, again=False) if lost else read
+        return memories | self.memories(lost, again=False) if lost else memories
 
     def each(self, work: Callable[[S], T], of: Iterable[S]) -> list[T]:
         """The results of some work that waits for DynamoDB, done side by side."""

@@ -25,53 +25,53 @@ _ATTEMPTS = 20
 
 def purge(partition: Partition, ids: Sequence[str]) -> list[str]:
     """Remove memories and everything that belongs to them; return the ids that existed."""
-    known = list(dict.fromkeys(id for id in map(canonical, ids) if id))
-    if not known or not users.count_purge(partition):
+    canonical_ids = list(dict.fromkeys(id for id in map(canonical, ids) if id))
+    if not canonical_ids or not users.count_purge(partition):
         return []
-    gone = {id: there for id in known if (there := _replace_by_tombstone(partition, id))}
+    removed_items = {id: item for id in canonical_ids if (item := _replace_by_tombstone(partition, id))}
     # Counted again: a commit that saw one of them before its tombstone must retry, because links are looked up once.
     user = users.count_purge(partition)
-    usage.update_speakers_after_purge(partition, user, gone.values())
-    for id in known:
+    usage.update_speakers_after_purge(partition, user, removed_items.values())
+    for id in canonical_ids:
         _clear(partition, id)
-    return list(gone)
+    return list(removed_items)
 
 
 def traces(partition: Partition, id: str) -> list[str]:
     """Where an id is still found, apart from its tombstone and texts that a user wrote."""
-    known = canonical(id)
-    if not known:
+    canonical_id = canonical(id)
+    if not canonical_id:
         return []
-    there = partition.tables.get(partition.key, [keys.memory(known)], ("k", "gone"), partition.deadline)
-    found = ["memory"] if there and "gone" not in there[keys.memory(known)] else []
-    for name, prefix in (("pieces", keys.parts(known)), ("earlier images", keys.revisions(known))):
+    stored_items = partition.tables.get(partition.key, [keys.memory(canonical_id)], ("k", "gone"), partition.deadline)
+    remnants = ["memory"] if stored_items and "gone" not in stored_items[keys.memory(canonical_id)] else []
+    for name, prefix in (("pieces", keys.parts(canonical_id)), ("earlier images", keys.revisions(canonical_id))):
         if any(True for _ in partition.under(prefix, ProjectionExpression="k")):
-            found.append(name)
-    naming = listing.sources(partition, [keys.links_to(known)])
+            remnants.append(name)
+    naming = listing.sources(partition, [keys.links_to(canonical_id)])
     images = partition.memories(naming).values()
-    if any(known in references(image) for image in images):
-        found.append("links of images")
-    if any(known in references(r.memory) for source in naming for r in listing.revisions(partition, source)):
-        found.append("links of earlier images")
-    return found
+    if any(canonical_id in references(image) for image in images):
+        remnants.append("links of images")
+    if any(canonical_id in references(r.memory) for source in naming for r in listing.revisions(partition, source)):
+        remnants.append("links of earlier images")
+    return remnants
 
 
 def _replace_by_tombstone(partition: Partition, id: str) -> Item | None:
     """Put a tombstone in a memory's place; the item that was there, or None where there was none."""
     key = keys.memory(id)
     for _ in range(_ATTEMPTS):
-        there = partition.tables.get(partition.key, [key], _READ, partition.deadline).get(key)
-        if there is None or "gone" in there:
+        item = partition.tables.get(partition.key, [key], _READ, partition.deadline).get(key)
+        if item is None or "gone" in item:
             return None
-        [image] = partition.contents([there], "image")
-        w = partition.stamp(number(there, "w"))
+        [image] = partition.contents([item], "image")
+        w = partition.stamp(number(item, "w"))
         ttl = partition.now() // 1_000_000 + TOMBSTONE_SECONDS
-        stone = items.tombstone(partition.key, id, w=w, made=number(there, "made"), ttl=ttl)
+        stone = items.tombstone(partition.key, id, w=w, created=number(item, "made"), ttl=ttl)
         stone["rest"] = frozenset({"", *(references(from_image(image)) if image else ())})
-        burial = Action(key, "#w = :seen", {":seen": there["w"]}, put=stone, own=True)
+        burial = Action(key, "#w = :seen", {":seen": item["w"]}, put=stone, own=True)
         with suppress(Cancelled):
             _write(partition, _cuts(partition, id, _superseded(partition, id)), burial)
-            return there
+            return item
     raise _busy()
 
 
@@ -102,22 +102,22 @@ def _clear(partition: Partition, id: str) -> None:
     partition.tables.delete_all(partition.key, hanging, partition.deadline)
     partition.tables.delete_usage(partition.key, [id], partition.deadline)
     if rest is not None:
-        done = Action(key, "#gone = :one", {":one": 1}, remove=["rest"])
+        cleanup = Action(key, "#gone = :one", {":one": 1}, remove=["rest"])
         with suppress(Cancelled):
-            run(partition.tables, partition.key, [done], partition.deadline)
+            run(partition.tables, partition.key, [cleanup], partition.deadline)
 
 
-def _remove_names(partition: Partition, source: str, gone: str) -> None:
+def _remove_names(partition: Partition, source: str, removed_id: str) -> None:
     """Take a memory's name out of another one's images."""
     for item in partition.under(keys.revisions(source)):
-        _write(partition, _cuts(partition, gone, [item]))
+        _write(partition, _cuts(partition, removed_id, [item]))
     for _ in range(_ATTEMPTS):
         key = keys.memory(source)
         item = partition.tables.get(partition.key, [key], (), partition.deadline).get(key)  # type: ignore[assignment]
         if item is None or "gone" in item:
             return
         with suppress(Cancelled):
-            _write(partition, _cuts(partition, gone, [item]))
+            _write(partition, _cuts(partition, removed_id, [item]))
             return
     raise _busy()
 
@@ -131,26 +131,26 @@ class _Cut:
     replaced: list[str]
 
 
-def _cuts(partition: Partition, gone: str, some: Sequence[Item]) -> list[_Cut]:
+def _cuts(partition: Partition, removed_id: str, some: Sequence[Item]) -> list[_Cut]:
     """How to take a memory's name out of the images that have it."""
     images = partition.contents(some, "image")
-    told = [(item, from_image(image)) for item, image in zip(some, images, strict=True) if image is not None]
-    return [_cut(partition, item, memory, gone) for item, memory in told if gone in references(memory)]
+    pairs = [(item, from_image(image)) for item, image in zip(some, images, strict=True) if image is not None]
+    return [_cut(partition, item, memory, removed_id) for item, memory in pairs if removed_id in references(memory)]
 
 
-def _cut(partition: Partition, item: Item, memory: Memory, gone: str) -> _Cut:
-    freed = without_references(memory, {gone})
-    changed, pieces = items.with_image(item, freed)
-    removed = [name for name in ("image", "image_at") if name not in changed]
+def _cut(partition: Partition, item: Item, memory: Memory, removed_id: str) -> _Cut:
+    freed = without_references(memory, {removed_id})
+    attributes, pieces = items.with_image(item, freed)
+    obsolete_names = [name for name in ("image", "image_at") if name not in attributes]
     condition, values = "attribute_exists(#k)", {}
     if "w" in item:
         condition, values = "#w = :seen", {":seen": item["w"]}
-        changed["w"] = partition.stamp(number(item, "w"))
+        attributes["w"] = partition.stamp(number(item, "w"))
         if memory.is_superseded() and not freed.is_superseded():
             more, lost = items.brought_back(freed)
-            changed |= more
-            removed += lost
-    action = Action(text(item, "k"), condition, values, set=changed, remove=removed, own="w" in changed)
+            attributes |= more
+            obsolete_names += lost
+    action = Action(text(item, "k"), condition, values, set=attributes, remove=obsolete_names, own="w" in attributes)
     return _Cut(action, pieces, items.pieces_of(item, "image"))
 
 
@@ -158,13 +158,13 @@ def _write(partition: Partition, cuts: Sequence[_Cut], *more: Action) -> None:
     """Write cuts, and more in the last transaction. Raises Cancelled when something changed meanwhile."""
     pieces = [piece for cut in cuts for piece in cut.pieces]
     partition.tables.put_all(pieces, partition.deadline)
-    done: set[str] = set()
+    written_keys: set[str] = set()
     try:
         for group in groups([*(cut.action for cut in cuts), *more]):
             run(partition.tables, partition.key, group, partition.deadline)
-            done |= {action.key for action in group}
+            written_keys |= {action.key for action in group}
     except Cancelled:
-        unused = [text(piece, "k") for cut in cuts if cut.action.key not in done for piece in cut.pieces]
+        unused = [text(piece, "k") for cut in cuts if cut.action.key not in written_keys for piece in cut.pieces]
         partition.tables.delete_all(partition.key, unused, partition.deadline)
         raise
     partition.tables.delete_all(partition.key, [key for cut in cuts for key in cut.replaced], partition.deadline)

@@ -101,25 +101,25 @@ def recent_writes(partition: Partition, since: int) -> Recent:
             )
         )
     )
-    found = _items(page)
-    user = found.pop(0) if found and found[0]["k"] == keys.USER else None
+    written_items = _items(page)
+    user = written_items.pop(0) if written_items and written_items[0]["k"] == keys.USER else None
     is_open = partition.admit(user)
     cut = None
-    if "LastEvaluatedKey" in page and found:
+    if "LastEvaluatedKey" in page and written_items:
         # Of writes with the same version some may be behind the cut: they are all left to the index.
-        cut = _version(found[-1])
+        cut = _version(written_items[-1])
         since = cut + 1
-        found = [item for item in found if _version(item) >= since]
-    found_documents = list(documents(partition.tables, partition.key, found, partition.deadline))
-    there = {one.id: one for one in found_documents if isinstance(one, Document)}
-    known = {keys.id_of(text(item, "k")): item for item in found}
+        written_items = [item for item in written_items if _version(item) >= since]
+    latest_documents = list(documents(partition.tables, partition.key, written_items, partition.deadline))
+    by_id = {one.id: one for one in latest_documents if isinstance(one, Document)}
+    items_by_id = {keys.id_of(text(item, "k")): item for item in written_items}
     return Recent(
         since=since,
-        documents=there,
-        gone=frozenset(known.keys() - there.keys()),
-        changed=frozenset(id for id, item in known.items() if number(item, "made") < since),
+        documents=by_id,
+        gone=frozenset(items_by_id.keys() - by_id.keys()),
+        changed=frozenset(id for id, item in items_by_id.items() if number(item, "made") < since),
         cut=cut,
-        oldest=_version(found[-1]) if found else None,
+        oldest=_version(written_items[-1]) if written_items else None,
         is_open=is_open,
         user=user,
     )
@@ -159,17 +159,17 @@ def matches(query: Query, indexed: Indexed, recent: Recent, now: int) -> Matches
     """The best of each leg, with true scores in both by the statistics of all that the user sees."""
     tokens = tuple(dict.fromkeys(query.tokens))
     at = from_micros(now)
-    seen = [d for d in recent.documents.values() if sees(query.filter, d.memory, at)]
-    admitted = sum(admits(query.filter, d.memory, at) for d in seen)
+    visible_documents = [d for d in recent.documents.values() if sees(query.filter, d.memory, at)]
+    admitted = sum(admits(query.filter, d.memory, at) for d in visible_documents)
     candidates = [d for d in recent.documents.values() if admits(query.candidates_filter, d.memory, at)]
-    counted = {d.id: Counter(d.tokens) for d in (*seen, *candidates)} if tokens else {}
-    scorer = _Scorer(query, tokens, indexed, [(len(d.tokens), counted.get(d.id, Counter())) for d in seen])
-    found = [c for c in indexed.candidates if not recent.has(c.id) and _on_days(query.candidates_filter, c)]
-    found += [_candidate(d, query, tokens, counted.get(d.id, Counter())) for d in candidates]
-    rows = list(_cut([scorer.scored(c) for c in found], query))
+    counted = {d.id: Counter(d.tokens) for d in (*visible_documents, *candidates)} if tokens else {}
+    scorer = _Scorer(query, tokens, indexed, [(len(d.tokens), counted.get(d.id, Counter())) for d in visible_documents])
+    pool = [c for c in indexed.candidates if not recent.has(c.id) and _on_days(query.candidates_filter, c)]
+    pool += [_candidate(d, query, tokens, counted.get(d.id, Counter())) for d in candidates]
+    rows = list(_cut([scorer.scored(c) for c in pool], query))
     return Matches(
         candidates=Candidates.of(rows, documents=scorer.documents, frequencies=scorer.frequencies),
-        stored=indexed.stored + len(seen),
+        stored=indexed.stored + len(visible_documents),
         admitted=indexed.admitted + admitted,
     )
 
@@ -178,9 +178,9 @@ def frequencies(query: Query, indexed: Indexed, recent: Recent, now: int) -> dic
     """How many of the memories that the user sees have each distinct token of a query."""
     tokens = tuple(dict.fromkeys(query.tokens))
     at = from_micros(now)
-    seen = Counter(t for d in recent.documents.values() if sees(query.filter, d.memory, at) for t in set(d.tokens))
+    counts = Counter(t for d in recent.documents.values() if sees(query.filter, d.memory, at) for t in set(d.tokens))
     having = indexed.frequencies or (0,) * len(tokens)
-    return {token: count + seen[token] for token, count in zip(tokens, having, strict=True)}
+    return {token: count + counts[token] for token, count in zip(tokens, having, strict=True)}
 
 
 def surroundings(
@@ -221,36 +221,36 @@ class _Scorer:
         }
         self._idf = [weights.idf(count, documents) for count in self.frequencies.values()]
 
-    def scored(self, found: IndexedCandidate) -> Candidate:
+    def scored(self, candidate: IndexedCandidate) -> Candidate:
         """A candidate with its BM25 score, and what each token adds to it where that is asked for."""
         terms = [
-            float(weights.term_score(count, found.length, self._average, idf)) if count else 0.0
-            for count, idf in zip(found.frequencies, self._idf, strict=True)
+            float(weights.term_score(count, candidate.length, self._average, idf)) if count else 0.0
+            for count, idf in zip(candidate.frequencies, self._idf, strict=True)
         ]
         return Candidate(
-            id=found.id,
-            cosine=found.cosine,
+            id=candidate.id,
+            cosine=candidate.cosine,
             bm25=sum(terms) if self._tokens else None,
-            created=found.created,
-            pinned=found.pinned,
-            surprise=found.surprise,
+            created=candidate.created,
+            pinned=candidate.pinned,
+            surprise=candidate.surprise,
             terms={i: score for i, score in enumerate(terms) if score} if self._by_term else NO_TERMS,
-            conversation=None if found.conversation is None else _number(found.conversation),
-            position=found.position,
-            speaker=found.speaker,
-            importance=found.importance,
-            chunks=found.chunks,
-            traits=found.traits,
-            occurred=found.occurred,
+            conversation=None if candidate.conversation is None else _number(candidate.conversation),
+            position=candidate.position,
+            speaker=candidate.speaker,
+            importance=candidate.importance,
+            chunks=candidate.chunks,
+            traits=candidate.traits,
+            occurred=candidate.occurred,
         )
 
 
-def _on_days(filter: Filter, found: IndexedCandidate) -> bool:
+def _on_days(filter: Filter, candidate: IndexedCandidate) -> bool:
     """Whether a filter's days hold for a candidate; the index asks for wider ones."""
-    if filter.first_day is filter.end_day is None or found.occurred is None:
+    if filter.first_day is filter.end_day is None or candidate.occurred is None:
         return True
-    at = from_micros(found.occurred)
-    return in_time(filter, "occurred_at", at.date() if found.traits & Trait.DAY else at)
+    at = from_micros(candidate.occurred)
+    return in_time(filter, "occurred_at", at.date() if candidate.traits & Trait.DAY else at)
 
 
 def _candidate(d: Document, query: Query, tokens: Sequence[str], counts: Counter[str]) -> IndexedCandidate:
@@ -364,9 +364,9 @@ class BoundsCache:
         with self._lock:
             return self._named.get(user)
 
-    def keep_names(self, user: str, named: Named) -> None:
+    def keep_names(self, user: str, entry: Named) -> None:
         with self._lock:
-            _remember(self._named, user, named)
+            _remember(self._named, user, entry)
 
     def forget_names(self, user: str) -> None:
         """Read them the next time: a write may have changed them."""
@@ -403,8 +403,8 @@ class Searcher:
             return Matches(candidates=Candidates.of([]), stored=0, admitted=0)
         if _is_being_embedded(recent) and query.embedding is not None:
             return replace(self.search(partition, replace(query, embedding=None)), degraded=_BEING_EMBEDDED)
-        found = matches(query, _NOTHING if indexed is None else indexed, recent, now)
-        return replace(found, degraded=self._why(indexed, failed, before))
+        answer = matches(query, _NOTHING if indexed is None else indexed, recent, now)
+        return replace(answer, degraded=self._why(indexed, failed, before))
 
     def speakers(self, partition: Partition) -> frozenset[str]:
         """Those who say at least two memories, as the user's own item says.
@@ -413,9 +413,9 @@ class Searcher:
         more than a window later: then the item is read by itself. Where it keeps no names yet they are counted.
         """
         now = partition.now()
-        named = self._cache.named(partition.key)
-        if named is not None and 0 <= now - named.at <= self._window:
-            return named.names
+        entry = self._cache.named(partition.key)
+        if entry is not None and 0 <= now - entry.at <= self._window:
+            return entry.names
         user = partition.get((), USER).get(keys.USER)
         if user is None:
             return frozenset()
@@ -472,28 +472,28 @@ class Searcher:
             return [Surroundings(nearest=None) for _ in probes], None
         if _is_being_embedded(recent):
             raise IndexUnavailable(f"Nothing can be compared: {_BEING_EMBEDDED}", part="index")
-        found = [
+        results = [
             surroundings(probe, around, recent, now=now, floor=floor, top_k=top_k)
             for probe, around in zip(probes, indexed, strict=True)
         ]
         # An index that lags may return memories that were purged long ago.
         is_right = all(before <= (around.newest or 0) for around in indexed)
-        return found, Seen(recent.user, frozenset(_told_of(found)) if is_right else frozenset(), began)
+        return results, Seen(recent.user, frozenset(_neighbour_ids(results)) if is_right else frozenset(), began)
 
     def _both(
         self, partition: Partition, ask: Callable[[Bounds], T], now: int
     ) -> tuple[Recent, int, T | None, SteeltrapError | None]:
         """The latest writes, the version of the last write that the index alone can know, and the index's word on
         all the rest, or why it has none."""
-        asked, last = self._cache.recall(partition.key, now - self._window)
+        bounds, last = self._cache.recall(partition.key, now - self._window)
         looking = None
-        if not last.holds(asked.since, now, self._window):
-            looking = partition.pool.submit(last_before, partition, asked.since)
-        asking = partition.pool.submit(ask, asked)
-        recent = recent_writes(partition, asked.since)
+        if not last.holds(bounds.since, now, self._window):
+            looking = partition.pool.submit(last_before, partition, bounds.since)
+        asking = partition.pool.submit(ask, bounds)
+        recent = recent_writes(partition, bounds.since)
         right = Bounds(recent.since, recent.changed)
         answer = _outcome(asking)
-        if answer[1] is None and right != asked:
+        if answer[1] is None and right != bounds:
             answer = _outcome(partition.pool.submit(ask, right))
         if recent.cut is not None:
             last = Last(recent.cut, now, recent.oldest)
@@ -520,8 +520,8 @@ def _is_being_embedded(recent: Recent) -> bool:
     return recent.user is not None and "taking" in recent.user
 
 
-def _told_of(found: Iterable[Surroundings]) -> Iterator[str]:
-    for around in found:
+def _neighbour_ids(results: Iterable[Surroundings]) -> Iterator[str]:
+    for around in results:
         yield from (neighbour.id for neighbour in around.near)
         if around.nearest is not None:
             yield around.nearest.id

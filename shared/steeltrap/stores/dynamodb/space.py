@@ -62,10 +62,10 @@ class DynamoSpace:
             return
         from .writing import commit  # not loaded by a search
 
-        seen, self._seen = self._seen, None
+        snapshot, self._seen = self._seen, None
         renamed = True
         try:
-            renamed = commit(self._partition, changes, self._searcher, seen)
+            renamed = commit(self._partition, changes, self._searcher, snapshot)
         finally:
             if renamed:
                 self._searcher.forget_speakers(self._partition.key)
@@ -73,10 +73,14 @@ class DynamoSpace:
     def get(self, ids: Sequence[str], *, deleted: bool = False) -> dict[str, Memory]:
         if not ids:
             return {}
-        known = {id: canonical(id) for id in ids}
-        found = self._reading.memories(filter(None, known.values()))
+        canonical_ids = {id: canonical(id) for id in ids}
+        memories = self._reading.memories(filter(None, canonical_ids.values()))
         now = from_micros(self._partition.now())
-        return {id: found[one] for id, one in known.items() if one in found and (deleted or found[one].is_visible(now))}
+        return {
+            id: memories[one]
+            for id, one in canonical_ids.items()
+            if one in memories and (deleted or memories[one].is_visible(now))
+        }
 
     def find(self, lookup: Lookup) -> list[str]:
         return listing.find(self._reading, lookup)
@@ -94,8 +98,8 @@ class DynamoSpace:
         if not probes:
             return []
         # A save that looked around needn't read once more what it saw.
-        found, self._seen = self._searcher.look_around(self._reading, probes, floor=floor, top_k=top_k)
-        return found
+        results, self._seen = self._searcher.look_around(self._reading, probes, floor=floor, top_k=top_k)
+        return results
 
     def page(self, filter: Filter, *, limit: int, offset: int = 0, happened: Happened | None = None) -> Page:
         return listing.page(self._partition, filter, limit=limit, offset=offset, happened=happened)
@@ -110,17 +114,17 @@ class DynamoSpace:
         return conversations.idle_conversations(self._partition, to_micros(since), self._partition.now(), limit)
 
     def embeddings(self, ids: Sequence[str]) -> dict[str, tuple[Embedding, ...]]:
-        known = {keys.memory(one): id for id in ids if (one := canonical(id))}
+        ids_by_key = {keys.memory(one): id for id in ids if (one := canonical(id))}
         partition = self._reading
-        found = partition.get(known, items.SEARCH)
-        there = [item for key, item in found.items() if key in known and item.get("chunks")]
-        searches = partition.contents(there, "search")
-        read = {
-            known[text(item, "k")]: items.unpacked(search, number(item, "chunks"))[1]
-            for item, search in zip(there, searches, strict=True)
+        items_by_key = partition.get(ids_by_key, items.SEARCH)
+        embedded_items = [item for key, item in items_by_key.items() if key in ids_by_key and item.get("chunks")]
+        searches = partition.contents(embedded_items, "search")
+        embeddings = {
+            ids_by_key[text(item, "k")]: items.unpacked(search, number(item, "chunks"))[1]
+            for item, search in zip(embedded_items, searches, strict=True)
             if search is not None
         }
-        return {id: read[id] for id in ids if id in read}
+        return {id: embeddings[id] for id in ids if id in embeddings}
 
     def speakers(self) -> frozenset[str]:
         return self._searcher.speakers(self._reading)
@@ -144,8 +148,8 @@ class DynamoSpace:
         conversations.put_import(self._partition, run)
 
     def revisions(self, id: str, *, after: int = 0, limit: int | None = None) -> list[Revision]:
-        known = canonical(id)
-        return listing.revisions(self._reading, known, after, limit) if known else []
+        canonical_id = canonical(id)
+        return listing.revisions(self._reading, canonical_id, after, limit) if canonical_id else []
 
     def usage(self, ids: Sequence[str]) -> dict[str, Usage]:
         buffer = self._buffer()

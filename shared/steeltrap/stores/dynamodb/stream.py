@@ -38,15 +38,17 @@ def write_changes(
         key = (document.user, document.id)
         if key not in newest or document.index_version >= changes[newest[key]][1].index_version:
             newest[key] = at
-    written = sorted(newest.values())
+    positions = sorted(newest.values())
     try:
-        refused = index.write([changes[at][1] for at in written], deadline)
+        refused = index.write([changes[at][1] for at in positions], deadline)
     except SteeltrapError as error:
         if error.can_retry:
             return [place for place, _ in changes]
-        refused = dict.fromkeys(range(len(written)), error)
+        refused = dict.fromkeys(range(len(positions)), error)
     again = {
-        written[at] for at, error in refused.items() if not _is_done(changes[written[at]][1], error, send_dead_letter)
+        positions[at]
+        for at, error in refused.items()
+        if not _is_done(changes[positions[at]][1], error, send_dead_letter)
     }
     return [place for at, (place, _) in enumerate(changes) if at in again]
 
@@ -165,23 +167,23 @@ class Follower:
         pause = _PAUSE_SECONDS
         while not stop.is_set():
             try:
-                taken = self._pass()
+                count = self._pass()
                 pause = _PAUSE_SECONDS
             except Unavailable as error:
                 if not error.can_retry:
                     raise
                 _log.warning("following the stream: %s", error.message)
-                taken, pause = 0, min(2 * pause, _LONGEST_PAUSE)
-            if not taken:
+                count, pause = 0, min(2 * pause, _LONGEST_PAUSE)
+            if not count:
                 stop.wait(pause)
 
     def drain(self) -> int:
         """Take what there is; how many records that was. Raises Unavailable when some can't be taken now."""
         total = empty = 0
         while empty < _EMPTY_PASSES:
-            taken = self._pass()
-            total += taken
-            empty = 0 if taken else empty + 1
+            count = self._pass()
+            total += count
+            empty = 0 if count else empty + 1
         return total
 
     def _pass(self) -> int:
@@ -195,20 +197,20 @@ class Follower:
     def _shards(self) -> Iterator[str]:
         """The shards that are not read to their end and whose parent is."""
         shards: list[Any] = []
-        asked: dict[str, str] = {}
+        start: dict[str, str] = {}
         while True:
-            stream = self._streams.describe_stream(StreamArn=self._arn, **asked)["StreamDescription"]
+            stream = self._streams.describe_stream(StreamArn=self._arn, **start)["StreamDescription"]
             shards += stream["Shards"]
             if "LastEvaluatedShardId" not in stream:
                 break
-            asked = {"ExclusiveStartShardId": stream["LastEvaluatedShardId"]}
-        known = {shard["ShardId"] for shard in shards}
-        self._done &= known
+            start = {"ExclusiveStartShardId": stream["LastEvaluatedShardId"]}
+        shard_ids = {shard["ShardId"] for shard in shards}
+        self._done &= shard_ids
         for shard in shards:
             if shard["ShardId"] in self._done:
                 continue
             parent = shard.get("ParentShardId")
-            if parent not in known or parent in self._done:
+            if parent not in shard_ids or parent in self._done:
                 yield shard["ShardId"]
 
     def _read(self, shard: str) -> int:
@@ -241,5 +243,5 @@ class Follower:
         where: dict[str, str] = {"ShardIteratorType": "TRIM_HORIZON"}
         if last is not None:
             where = {"ShardIteratorType": "AFTER_SEQUENCE_NUMBER", "SequenceNumber": last}
-        found = self._streams.get_shard_iterator(StreamArn=self._arn, ShardId=shard, **where)
-        return str(found["ShardIterator"])
+        answer = self._streams.get_shard_iterator(StreamArn=self._arn, ShardId=shard, **where)
+        return str(answer["ShardIterator"])

@@ -32,37 +32,39 @@ _MOST: Final = listing.MOST_SPEAKERS
 """So many names are kept: each request that reads the user's item pays for all of them."""
 
 
-def update_speakers(partition: Partition, user: Item | None, said: Collection[str], unsaid: Collection[str]) -> bool:
-    """Correct the names that a write gave a memory (`said`) or took one from (`unsaid`), "" for nobody; whether any
-    changed.
+def update_speakers(
+    partition: Partition, user: Item | None, new_names: Collection[str], old_names: Collection[str]
+) -> bool:
+    """Correct the names that a write gave a memory (`new_names`) or took from one (`old_names`), "" for nobody;
+    whether any changed.
 
     `user` is the user's own item as the write read it. The write is done, so nothing is raised: what fails is left to
     a later write.
     """
-    kept = frozenset[str]() if user is None else listing.kept_speakers(user)
+    kept_names = frozenset[str]() if user is None else listing.kept_speakers(user)
     with suppress(SteeltrapError):
-        if kept is None:
+        if kept_names is None:
             return _begin(partition)
-        doubtful = (set(said) - kept - {""}) | (set(unsaid) & kept)
-        return any(partition.each(lambda name: _correct(partition, name, name in kept), doubtful))
+        doubtful = (set(new_names) - kept_names - {""}) | (set(old_names) & kept_names)
+        return any(partition.each(lambda name: _correct(partition, name, name in kept_names), doubtful))
     return True
 
 
-def update_speakers_after_purge(partition: Partition, user: Item | None, gone: Iterable[Item]) -> None:
-    """Correct all names that are kept, if anything was purged that someone said. As `settle`, nothing is raised."""
-    if any("speaker" in item for item in gone):
+def update_speakers_after_purge(partition: Partition, user: Item | None, removed_items: Iterable[Item]) -> None:
+    """Correct all names that are kept, if anything was purged that someone said. Nothing is raised."""
+    if any("speaker" in item for item in removed_items):
         update_speakers(partition, user, (), (listing.kept_speakers(user) if user else None) or ())
 
 
 def _correct(partition: Partition, name: str, is_kept: bool) -> bool:
     """Keep a name or drop it, as the index says; whether that changed anything. Counts again after each change: a
     write that came meanwhile may have counted before it."""
-    changed = False
+    is_changed = False
     while (is_said := listing.says_two(partition, name)) != is_kept:
         if not (_add if is_said else _remove)(partition, name):
             break
-        is_kept, changed = is_said, True
-    return changed
+        is_kept, is_changed = is_said, True
+    return is_changed
 
 
 def _begin(partition: Partition) -> bool:
@@ -184,28 +186,28 @@ def drop_all(buffer: UsageBuffer, deadline: Deadline) -> None:
 
 
 def _move(partition: Partition, pending: Mapping[str, Pending], just_read: bool) -> None:
-    known_pending = [(known, more) for id, more in pending.items() if (known := canonical(id))]
+    known_pending = [(canonical_id, more) for id, more in pending.items() if (canonical_id := canonical(id))]
     ids = {id for id, _ in known_pending}
     try:
-        there = ids if just_read else _still_there(partition, ids)
-        partition.each(lambda each: _write(partition, *each), [each for each in known_pending if each[0] in there])
+        stored_ids = ids if just_read else _still_there(partition, ids)
+        partition.each(lambda each: _write(partition, *each), [each for each in known_pending if each[0] in stored_ids])
     except SteeltrapError as error:
         _log.warning("reading statistics were not kept: %s", error.message)
 
 
 def _still_there(partition: Partition, ids: Iterable[str]) -> Set[str]:
     """Those that were not purged since they were read: of them nothing may come to be written again."""
-    found = partition.tables.get(partition.key, map(keys.memory, ids), ("k", "gone"), partition.deadline)
-    return {keys.id_of(key) for key, item in found.items() if "gone" not in item}
+    items_by_key = partition.tables.get(partition.key, map(keys.memory, ids), ("k", "gone"), partition.deadline)
+    return {keys.id_of(key) for key, item in items_by_key.items() if "gone" not in item}
 
 
 def write_review(partition: Partition, id: str, previous: str | None, card: str) -> bool:
     """Put a card in place of `previous`. False when another came first, or the memory is not there."""
-    there = Action(keys.memory(id), "attribute_exists(#k) AND attribute_not_exists(#gone)")
+    existence = Action(keys.memory(id), "attribute_exists(#k) AND attribute_not_exists(#gone)")
     if not canonical(id):
         return False
     try:
-        run(partition.tables, partition.key, [there, _review(partition, id, previous, card)], partition.deadline)
+        run(partition.tables, partition.key, [existence, _review(partition, id, previous, card)], partition.deadline)
     except Cancelled:
         return False
     return True
@@ -213,13 +215,13 @@ def write_review(partition: Partition, id: str, previous: str | None, card: str)
 
 def read_usage(partition: Partition, ids: Sequence[str]) -> dict[str, Usage]:
     """The usage of these memories, as far as it is stored."""
-    known = {canonical(id): id for id in ids}
-    known.pop("", None)
-    if len(known) < _MANY:
-        found: Iterable[Item] = partition.tables.get_usage(partition.key, known, partition.deadline).values()
+    ids_by_key = {canonical(id): id for id in ids}
+    ids_by_key.pop("", None)
+    if len(ids_by_key) < _MANY:
+        usage_items: Iterable[Item] = partition.tables.get_usage(partition.key, ids_by_key, partition.deadline).values()
     else:
-        found = partition.tables.usage_items(partition.key, partition.deadline)
-    return {known[text(item, "k")]: _usage(item) for item in found if text(item, "k") in known}
+        usage_items = partition.tables.usage_items(partition.key, partition.deadline)
+    return {ids_by_key[text(item, "k")]: _usage(item) for item in usage_items if text(item, "k") in ids_by_key}
 
 
 def _usage(item: Item) -> Usage:

@@ -30,7 +30,7 @@ class DynamoCounters:
         self._tables = tables
 
     def count_call(self, user: UserRef, minute: int) -> int:
-        done = self._update(
+        answer = self._update(
             user,
             f"calls#{minute}",
             UpdateExpression="ADD calls :one SET #ttl = :ttl",
@@ -38,14 +38,14 @@ class DynamoCounters:
             ExpressionAttributeValues=to_attributes({":one": 1, ":ttl": 60 * (minute + 2)}),
             ReturnValues="UPDATED_NEW",
         )
-        return number(from_attributes(done["Attributes"]), "calls")
+        return number(from_attributes(answer["Attributes"]), "calls")
 
     def amount(self, user: UserRef) -> Amount | None:
-        found = self._tables.get_usage(counter_key(user.key), [_AMOUNT], self._tables.within(_SECONDS)).get(_AMOUNT)
-        if found is None:
+        item = self._tables.get_usage(counter_key(user.key), [_AMOUNT], self._tables.within(_SECONDS)).get(_AMOUNT)
+        if item is None:
             return None
-        measured_at = from_micros(number(found, "measured_at"))
-        return Amount(memories=number(found, "memories"), bytes=number(found, "bytes"), measured_at=measured_at)
+        measured_at = from_micros(number(item, "measured_at"))
+        return Amount(memories=number(item, "memories"), bytes=number(item, "bytes"), measured_at=measured_at)
 
     def set_amount(self, user: UserRef, amount: Amount) -> None:
         ends = amount.measured_at + _AMOUNT_LIVES
@@ -94,11 +94,11 @@ class DynamoLevels:
         self._tables = tables
 
     def read(self, key: str) -> Levels | None:
-        found = self._tables.get_usage(PARTITION, [key], self._tables.within(_SECONDS)).get(key)
-        if found is None:
+        item = self._tables.get_usage(PARTITION, [key], self._tables.within(_SECONDS)).get(key)
+        if item is None:
             return None
         try:
-            return Levels(**json.loads(text(found, "levels")))
+            return Levels(**json.loads(text(item, "levels")))
         except (TypeError, ValueError):  # another version wrote it
             return None
 
@@ -185,8 +185,8 @@ def forget(partition: Partition) -> bool:
 def forget_counters(partition: Partition) -> None:
     """Remove what was counted of a user, who may have called and saved nothing."""
     counted = counter_key(partition.key)
-    known = [text(item, "k") for item in partition.tables.usage_items(counted, partition.deadline)]
-    partition.tables.delete_usage(counted, known, partition.deadline)
+    counter_keys = [text(item, "k") for item in partition.tables.usage_items(counted, partition.deadline)]
+    partition.tables.delete_usage(counted, counter_keys, partition.deadline)
 
 
 def finish_forgetting(partition: Partition) -> None:
@@ -194,8 +194,8 @@ def finish_forgetting(partition: Partition) -> None:
     tables, user = partition.tables, partition.key
     ttl = partition.now() // 1_000_000 + TOMBSTONE_SECONDS
     doomed: list[str] = []
-    kept = {"ProjectionExpression": "k, w, made, gone"}
-    for item in tables.items(user, "k >= :first", {":first": " "}, partition.deadline, **kept):
+    projection = {"ProjectionExpression": "k, w, made, gone"}
+    for item in tables.items(user, "k >= :first", {":first": " "}, partition.deadline, **projection):
         key = text(item, "k")
         if key.startswith(keys.MEMORIES):
             _replace_by_tombstone(partition, item, ttl)
@@ -211,16 +211,16 @@ def finish_forgetting(partition: Partition) -> None:
 
 def forget_usage(partition: Partition) -> None:
     """Remove how a user's memories were read."""
-    read = [text(item, "k") for item in partition.tables.usage_items(partition.key, partition.deadline)]
-    partition.tables.delete_usage(partition.key, read, partition.deadline)
+    usage_keys = [text(item, "k") for item in partition.tables.usage_items(partition.key, partition.deadline)]
+    partition.tables.delete_usage(partition.key, usage_keys, partition.deadline)
 
 
 def _is_left(partition: Partition) -> bool:
     """Whether anything is stored of a user, tombstones aside."""
     tables, user = partition.tables, partition.key
-    kept = {"ProjectionExpression": "k", "FilterExpression": "attribute_not_exists(gone)"}
-    there = tables.items(user, "k >= :first", {":first": " "}, partition.deadline, **kept)
-    return any(True for _ in there) or any(True for _ in tables.usage_items(user, partition.deadline))
+    request = {"ProjectionExpression": "k", "FilterExpression": "attribute_not_exists(gone)"}
+    stored_items = tables.items(user, "k >= :first", {":first": " "}, partition.deadline, **request)
+    return any(True for _ in stored_items) or any(True for _ in tables.usage_items(user, partition.deadline))
 
 
 def _replace_by_tombstone(partition: Partition, item: Item, ttl: int) -> None:
@@ -228,7 +228,7 @@ def _replace_by_tombstone(partition: Partition, item: Item, ttl: int) -> None:
         return
     id = keys.id_of(text(item, "k"))
     w = partition.stamp(number(item, "w"))
-    stone = items.tombstone(partition.key, id, w=w, made=number(item, "made"), ttl=ttl)
+    stone = items.tombstone(partition.key, id, w=w, created=number(item, "made"), ttl=ttl)
     partition.tables.put_all([stone], partition.deadline)
 
 

@@ -46,9 +46,9 @@ from .partition import USER, Partition
 from .searching import Searcher, Seen
 
 
-def count_guarded_creation(read: Item | None) -> Action:
+def count_guarded_creation(item: Item | None) -> Action:
     """Increment the count of guarded creations, unless another one came first."""
-    count = number(read, "guards") if read else 0
+    count = number(item, "guards") if item else 0
     if not count:
         return Action(keys.GUARD, "attribute_not_exists(#k)", set={"guards": 1})
     return Action(keys.GUARD, "#guards = :guards", {":guards": count}, set={"guards": count + 1})
@@ -62,12 +62,12 @@ class StoredDuplicates:
     searcher: Searcher
 
     def same_text(self, entry: Entry) -> list[str]:
-        stored = [
+        pairs = [
             (item["created_at"], keys.id_of(text(item, "k")))
             for item in listing.copies(self.partition, entry.fold)
             if item["scope"] == entry.memory.scope and text(item, "listed").startswith(keys.MEMORIES)
         ]
-        return [id for _, id in sorted(stored)]
+        return [id for _, id in sorted(pairs)]
 
     def near(self, entry: Entry, floor: float, top_k: int) -> tuple[Neighbour, ...]:
         probe = Probe(embeddings=entry.embeddings or (), scope=entry.memory.scope, leave_out=entry.memory.id)
@@ -79,9 +79,9 @@ def hints(user: str, write: Write) -> dict[str, Item]:
     """The items by which a write's links are found from their targets, and what was superseded from the newer one."""
     source = write.entry.memory.id
     newer = {canonical(image.superseded_by or "") for image in images(write)} - {""}
-    found = {keys.link(target, source) for target in referenced(write) - newer}
-    found |= {keys.superseded(by, source) for by in newer}
-    return {key: {"u": user, "k": key} for key in sorted(found)}
+    link_keys = {keys.link(target, source) for target in referenced(write) - newer}
+    link_keys |= {keys.superseded(by, source) for by in newer}
+    return {key: {"u": user, "k": key} for key in sorted(link_keys)}
 
 
 _READ = ("k", "w", "version", "made", "position", "gone", "search_at", "image_at", "open", "guards", "speaker")
@@ -95,11 +95,11 @@ def commit(
     partition: Partition,
     changes: Sequence[Change],
     searcher: Searcher,
-    seen: Seen | None = None,
+    snapshot: Seen | None = None,
 ) -> bool:
-    """Write all of the changes; what was `seen` a moment ago is not read again. Whether the kept names of speakers
+    """Write all of the changes; what `snapshot` holds is not read again. Whether the kept names of speakers
     changed. Raises Conflict, NotFound, SteeltrapError."""
-    return _Commit(partition, batch_of(changes), StoredDuplicates(partition, searcher), seen).run()
+    return _Commit(partition, batch_of(changes), StoredDuplicates(partition, searcher), snapshot).run()
 
 
 @dataclass(slots=True)
@@ -112,12 +112,12 @@ class _Plan:
 
 
 class _Commit:
-    def __init__(self, partition: Partition, batch: Batch, duplicates: Duplicates, seen: Seen | None) -> None:
+    def __init__(self, partition: Partition, batch: Batch, duplicates: Duplicates, snapshot: Seen | None) -> None:
         self._partition = partition
         self._batch = batch
         self._closed = [id for id in map(canonical, batch.closed) if id]
         self._duplicates = duplicates
-        self._seen = seen
+        self._seen = snapshot
         self._read: dict[str, Item] = {}
         self._positions: dict[str, int] | None = None
         self._done: set[str] = set()
@@ -161,18 +161,18 @@ class _Commit:
     def _look(self) -> dict[str, int]:
         """Read what the batch touches; the versions of the memories that are stored. Counters of conversations go on
         meanwhile."""
-        wanted = {keys.memory(write.entry.memory.id) for write in self._batch.writes if self._reads_first(write)}
-        wanted |= {keys.memory(id) for id in self._closed} | self._met
+        item_keys = {keys.memory(write.entry.memory.id) for write in self._batch.writes if self._reads_first(write)}
+        item_keys |= {keys.memory(id) for id in self._closed} | self._met
         if self._batch.is_guarded:
-            wanted.add(keys.GUARD)
+            item_keys.add(keys.GUARD)
         targets = self._batch.looked_up
         counting = None
         if self._positions is None:
-            said = [write.entry.memory for write in self._batch.writes if isinstance(write, Create)]
-            counting = conversations.turn_places(self._partition, said)
-        versions = self._recalled(targets) if not wanted else None
+            new_memories = [write.entry.memory for write in self._batch.writes if isinstance(write, Create)]
+            counting = conversations.turn_places(self._partition, new_memories)
+        versions = self._recalled(targets) if not item_keys else None
         if versions is None:
-            versions = self._fetched({*wanted, *map(keys.memory, targets)})
+            versions = self._fetched({*item_keys, *map(keys.memory, targets)})
         if counting is not None:
             self._positions = counting()
         if not self._partition.admit(self._user):
@@ -183,20 +183,25 @@ class _Commit:
     def _recalled(self, targets: Set[str]) -> dict[str, int] | None:
         """The memories that a look-around saw, once, if only their presence matters. A purge since then is refused in
         the end, as long as one transaction holds all."""
-        seen, self._seen = self._seen, None
+        snapshot, self._seen = self._seen, None
         clock = self._partition.deadline.clock
-        if seen is None or not seen.is_fresh(clock) or not targets <= seen.ids or len(self._batch.writes) >= _FEW:
+        if (
+            snapshot is None
+            or not snapshot.is_fresh(clock)
+            or not targets <= snapshot.ids
+            or len(self._batch.writes) >= _FEW
+        ):
             return None
-        self._read, self._user = {}, seen.user
+        self._read, self._user = {}, snapshot.user
         return dict.fromkeys(targets, 0)
 
-    def _fetched(self, wanted: set[str]) -> dict[str, int]:
+    def _fetched(self, item_keys: set[str]) -> dict[str, int]:
         names = tuple(dict.fromkeys((*_READ, *USER)))
         partition = self._partition
-        self._read = partition.tables.get(partition.key, {*wanted, keys.USER}, names, self._partition.deadline)
+        self._read = partition.tables.get(partition.key, {*item_keys, keys.USER}, names, self._partition.deadline)
         self._user = self._read.pop(keys.USER, None)
-        stored = {key: item for key, item in self._read.items() if key.startswith(keys.MEMORIES)}
-        return {keys.id_of(key): number(item, "version") for key, item in stored.items() if "gone" not in item}
+        memory_items = {key: item for key, item in self._read.items() if key.startswith(keys.MEMORIES)}
+        return {keys.id_of(key): number(item, "version") for key, item in memory_items.items() if "gone" not in item}
 
     def _reads_first(self, write: Write) -> bool:
         # Of many creations one that must fail is found before any is written.
@@ -209,9 +214,9 @@ class _Commit:
             self._add(plan, write, room)
             extra |= hints(self._partition.key, write)
             for revision in write.history:
-                kept = items.revision(self._partition.key, revision, room)
-                extra[str(kept.item["k"])] = kept.item
-                plan.early += kept.pieces
+                earlier = items.revision(self._partition.key, revision, room)
+                extra[str(earlier.item["k"])] = earlier.item
+                plan.early += earlier.pieces
         for id in dict.fromkeys(self._closed):
             waits = self._read.get(keys.memory(id), {}).get("open")
             if waits is not None and not str(waits).startswith(keys.PENDING):
@@ -222,39 +227,39 @@ class _Commit:
     def _add(self, plan: _Plan, write: Write, room: items.Room) -> None:
         memory = write.entry.memory
         key = keys.memory(memory.id)
-        there = self._read.get(key)
-        w = self._partition.stamp(number(there, "w") if there else 0)
+        current = self._read.get(key)
+        w = self._partition.stamp(number(current, "w") if current else 0)
         position = (self._positions or {}).get(memory.id)
-        if isinstance(write, Replace) and there is not None and "position" in there:
-            position = number(there, "position")
+        if isinstance(write, Replace) and current is not None and "position" in current:
+            position = number(current, "position")
         new = items.written(self._partition.key, write.entry, w=w, position=position, room=room)
         plan.early += new.pieces
-        before, after = text(there or {}, "speaker"), text(new.item, "speaker")
+        before, after = text(current or {}, "speaker"), text(new.item, "speaker")
         if before != after:
             self._said.add(after)
             self._unsaid.add(before)
         if isinstance(write, Create):
-            plan.actions.append(self._creation(write.entry, new.item, there, position))
+            plan.actions.append(self._creation(write.entry, new.item, current, position))
             return
-        assert there is not None
-        plan.late += items.pieces_of(there, "image")
+        assert current is not None
+        plan.late += items.pieces_of(current, "image")
         if "chunks" in new.item:
-            plan.late += items.pieces_of(there, "search")
-        changed = {name: value for name, value in new.item.items() if name not in ("u", "k")}
+            plan.late += items.pieces_of(current, "search")
+        attributes = {name: value for name, value in new.item.items() if name not in ("u", "k")}
         plan.actions.append(
-            Action(key, "#w = :seen", {":seen": there["w"]}, set=changed, remove=new.removed(), own=True)
+            Action(key, "#w = :seen", {":seen": current["w"]}, set=attributes, remove=new.removed(), own=True)
         )
 
-    def _creation(self, entry: Entry, item: Item, there: Item | None, position: int | None) -> Action:
+    def _creation(self, entry: Entry, item: Item, current: Item | None, position: int | None) -> Action:
         # To an index that lags, what replaces a forgotten memory is as old as that memory.
-        item["made"] = there["made"] if there else item["w"]
+        item["made"] = current["made"] if current else item["w"]
         if position is not None and entry.memory.conversation_id is not None:
             item["position"] = position
             if entry.memory.source == "conversation":
                 item["open"] = keys.said(entry.memory.conversation_id, position, entry.memory.id)
-        if there is None:
+        if current is None:
             return Action(text(item, "k"), "attribute_not_exists(#k)", put=item, own=True)
-        return Action(text(item, "k"), "#w = :seen", {":seen": there["w"]}, put=item, own=True)
+        return Action(text(item, "k"), "#w = :seen", {":seen": current["w"]}, put=item, own=True)
 
     def _fit(self, plan: _Plan, writes: Sequence[Write], extra: dict[str, Item]) -> None:
         """Put what goes along into the transaction while there is room, in the order of what it is worth."""
@@ -262,16 +267,16 @@ class _Commit:
             self._add_actions(plan, [users.creation(self._partition)])
         elif extra and any(referenced(write) for write in writes):
             # A purge that comes between would leave a link to what is gone.
-            self._add_actions(plan, [users.unpurged(self._user)], needed=False)
+            self._add_actions(plan, [users.unpurged(self._user)], is_required=False)
         if self._batch.is_guarded:
             self._add_actions(plan, [count_guarded_creation(self._read.get(keys.GUARD))])
         self._add_actions(plan, [Action(key, put=item) for key, item in extra.items()])
 
-    def _add_actions(self, plan: _Plan, more: list[Action], *, needed: bool = True) -> None:
+    def _add_actions(self, plan: _Plan, more: list[Action], *, is_required: bool = True) -> None:
         actions = [*plan.actions, *more]
         if len(actions) <= MOST_ACTIONS and sum(action.size for action in actions) <= MOST_BYTES:
             plan.actions = [*more, *plan.actions]
-        elif needed:
+        elif is_required:
             conditional = [action for action in more if action.condition]
             for action in conditional:
                 _run(self._partition, [action])
@@ -295,13 +300,13 @@ class _Commit:
                 continue
             # What stands there now is read by the next attempt, which goes in a forgotten memory's place.
             self._met.add(action.key)
-            write, there = by_id.get(keys.id_of(action.key)), reason[1]
-            if there is None or "gone" in there:
+            write, current = by_id.get(keys.id_of(action.key)), reason[1]
+            if current is None or "gone" in current:
                 continue
             if isinstance(write, Create):
                 raise already_exists(write.entry.memory.id)
             if isinstance(write, Replace):
-                check_version(write, number(there, "version"))
+                check_version(write, number(current, "version"))
         raise ChangedSinceRead from None
 
     def _remove_pieces(self, plan: _Plan) -> None:
