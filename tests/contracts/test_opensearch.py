@@ -374,12 +374,12 @@ def test_old_tombstones_go_and_nothing_else_does(
         asked.append((user, set(ids)))
         return {known}
 
-    assert upkeep.drop_tombstones(before=10, known=is_known) == 2
+    assert upkeep.drop_tombstones(before=10, find_stored=is_known) == 2
     assert sorted(asked) == sorted([(ANA, {old, known}), (BOB, {old})])
     settle()
     assert upkeep.held(ANA).keys() == {new, known, live, expired}
     assert upkeep.held(BOB).keys() == {known}
-    assert upkeep.drop_tombstones(before=10, known=is_known) == 0
+    assert upkeep.drop_tombstones(before=10, find_stored=is_known) == 0
 
 
 def test_a_repeated_dropping_that_sees_what_is_gone_already_counts_nothing(
@@ -387,7 +387,7 @@ def test_a_repeated_dropping_that_sees_what_is_gone_already_counts_nothing(
 ) -> None:
     write(index, settle, gone(HERON))
     # Nothing is refreshed between.
-    assert [upkeep.drop_tombstones(before=10, known=_nothing) for _ in range(2)] == [1, 0]
+    assert [upkeep.drop_tombstones(before=10, find_stored=_nothing) for _ in range(2)] == [1, 0]
 
 
 def test_an_index_that_can_not_filter_by_a_field_says_so_and_is_rebuilt(
@@ -416,7 +416,7 @@ def test_a_memory_that_is_written_again_while_its_old_tombstone_goes_stays(
         write(index, settle, document("heron", HERON, index_version=2))
         return ()
 
-    assert upkeep.drop_tombstones(before=2, known=heron_comes_back) == 1
+    assert upkeep.drop_tombstones(before=2, find_stored=heron_comes_back) == 1
     settle()
     assert upkeep.held(ANA) == {HERON: Held(2, True)}
     assert found(search(index, "heron")) == {HERON}
@@ -432,7 +432,7 @@ def test_many_old_tombstones_go_a_block_at_a_time_whichever_stay(
     many = OTHERS[:7]
     # Three blocks of one version each: what comes next is told by the id.
     write(index, settle, *(gone(id, index_version=3) for id in many))
-    assert upkeep.drop_tombstones(before=4, known=lambda user, ids: many[:3]) == 4
+    assert upkeep.drop_tombstones(before=4, find_stored=lambda user, ids: many[:3]) == 4
     settle()
     assert upkeep.held(ANA).keys() == set(many[:3])
 
@@ -444,7 +444,7 @@ def test_a_refusal_to_drop_tombstones_is_told(
     send_to_index(client, "PUT", f"/{index.alias}/_settings", {"index.blocks.read_only": True}, timeout=30)
     try:
         with pytest.raises(Unavailable) as refused:
-            upkeep.drop_tombstones(before=10, known=_nothing)
+            upkeep.drop_tombstones(before=10, find_stored=_nothing)
     finally:
         send_to_index(client, "PUT", f"/{index.alias}/_settings", {"index.blocks.read_only": None}, timeout=30)
     assert refused.value.details["status"] == 403

@@ -129,21 +129,21 @@ def settle(
     return tuple(write if _links_ahead(write) else _without(write, purged) for write in writes) if purged else writes
 
 
-def check_version(write: Replace, stored: int | None) -> None:
+def check_version(write: Replace, version: int | None) -> None:
     """Raises MemoryNotFound, or VersionConflict when another version is stored than the write expects."""
     id = write.entry.memory.id
-    if stored is None:
+    if version is None:
         raise memory_not_found(id)
-    if stored != write.expected:
-        raise version_conflict(id, stored, write.expected)
+    if version != write.expected:
+        raise version_conflict(id, version, write.expected)
 
 
-def version_conflict(id: str, stored: int, expected: int) -> VersionConflict:
+def version_conflict(id: str, version: int, expected: int) -> VersionConflict:
     """The error for a change of a version that is no longer stored."""
     return VersionConflict(
-        f"Memory {id} is at version {stored}, not {expected}: read it again and repeat the change.",
+        f"Memory {id} is at version {version}, not {expected}: read it again and repeat the change.",
         id=id,
-        version=stored,
+        version=version,
     )
 
 

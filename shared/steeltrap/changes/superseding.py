@@ -97,21 +97,21 @@ def chain(memory: Memory, read: Callable[[str], Memory | None]) -> Iterator[str]
 
 
 def without_cycles(
-    memories: Sequence[Memory], stored: Mapping[str, Memory], read: Callable[[str], Memory | None]
+    memories: Sequence[Memory], successors: Mapping[str, Memory], read: Callable[[str], Memory | None]
 ) -> dict[str, Memory]:
     """Imported memories by id. Drops circles of superseding, and clears `superseded_by` where the newer memory is
     deleted here. The newer one may also come later in the import.
 
-    `stored` has what superseded the given ones, as far as it is here; `read` finds the next ones in a chain.
+    `successors` has what superseded the given ones, as far as it is here; `read` finds the next ones in a chain.
     """
     by_id = {memory.id: memory for memory in reversed(memories)}
 
     def image(id: str) -> Memory | None:
-        return stored.get(id) or by_id.get(id) or read(id)
+        return successors.get(id) or by_id.get(id) or read(id)
 
     fit: dict[str, Memory] = {}
     for memory in by_id.values():
-        newer = stored.get(memory.superseded_by or "")
+        newer = successors.get(memory.superseded_by or "")
         if newer is not None and newer.deleted_at is not None:
             fit[memory.id] = replace(memory, superseded_by=None, superseded_at=None)
         elif memory.superseded_by is None or memory.id not in chain(memory, image):

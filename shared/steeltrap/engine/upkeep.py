@@ -258,7 +258,7 @@ def sweep_index(truth: Truth, index: IndexUpkeep, now: datetime) -> int:
 
     The truth's own go first: as long as it knows an id, the index's tombstone shows that the index is not behind.
     """
-    return index.drop_tombstones(before=to_micros(now - _KEPT), known=truth.known)
+    return index.drop_tombstones(before=to_micros(now - _KEPT), find_stored=truth.known)
 
 
 SETTLING_SECONDS: Final = 3.0

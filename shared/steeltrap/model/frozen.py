@@ -15,8 +15,8 @@ def frozen(cls: type[T]) -> type[T]:
     long to define, and a function's cold start waits for a hundred. For the same reason its classes share the methods
     that `dataclass` would compile for each: that takes half of the time of a definition.
     """
-    made: Any = dataclass(slots=True, kw_only=True, repr=False, eq=False)(cls)
-    values = attrgetter("__class__", *(each.name for each in fields(made) if each.compare))
+    new_class: Any = dataclass(slots=True, kw_only=True, repr=False, eq=False)(cls)
+    values = attrgetter("__class__", *(each.name for each in fields(new_class) if each.compare))
 
     def equals(self: object, other: object) -> Any:
         return values(self) == values(other) if other.__class__ is self.__class__ else NotImplemented
@@ -26,10 +26,10 @@ def frozen(cls: type[T]) -> type[T]:
 
     for name, method in {"__repr__": _repr, "__eq__": equals, "__hash__": hashed}.items():
         if name not in cls.__dict__:
-            setattr(made, name, method)
-    return made  # type: ignore[no-any-return]
+            setattr(new_class, name, method)
+    return new_class  # type: ignore[no-any-return]
 
 
 def _repr(self: Any) -> str:
-    shown = (f"{each.name}={getattr(self, each.name)!r}" for each in fields(self) if each.repr)
-    return f"{type(self).__qualname__}({', '.join(shown)})"
+    parts = (f"{each.name}={getattr(self, each.name)!r}" for each in fields(self) if each.repr)
+    return f"{type(self).__qualname__}({', '.join(parts)})"

@@ -47,12 +47,12 @@ class Deadline:
 
     def left(self) -> float:
         """Seconds left, more than 0. Raises Unavailable if there are none."""
-        left = self.ends - self.clock.monotonic()
-        if left <= 0:
+        seconds = self.ends - self.clock.monotonic()
+        if seconds <= 0:
             raise Unavailable(
                 f"The call took longer than {self.seconds:g} s and was stopped; try again.", part="deadline"
             )
-        return left
+        return seconds
 
 
 @frozen

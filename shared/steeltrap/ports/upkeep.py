@@ -111,8 +111,9 @@ class IndexUpkeep(Protocol):
         """The number of documents of all users with a lower index version, without tombstones."""
         ...
 
-    def drop_tombstones(self, *, before: int, known: Callable[[str, Sequence[str]], Collection[str]]) -> int:
-        """Remove the tombstones with a lower index version, except those whose ids are `known`; return their number.
+    def drop_tombstones(self, *, before: int, find_stored: Callable[[str, Sequence[str]], Collection[str]]) -> int:
+        """Remove the tombstones with a lower index version and return their number. `find_stored` returns those of a
+        user's ids whose tombstones stay.
 
         Documents that replaced a tombstone in the meantime stay. Raises Unavailable, Throttled.
         """

@@ -77,10 +77,10 @@ def _azure(environment: Mapping[str, str]) -> dict[str, Any]:
     parts = dict(
         part.split("=", 1) for part in environment.get("AZURE_STORAGE_CONNECTION_STRING", "").split(";") if "=" in part
     )
-    found = {option: parts[name] for option, name in _AZURE_PARTS.items() if name in parts}
-    found |= {option: environment[name] for option, name in _AZURE_NAMES.items() if name in environment}
+    options = {option: parts[name] for option, name in _AZURE_PARTS.items() if name in parts}
+    options |= {option: environment[name] for option, name in _AZURE_NAMES.items() if name in environment}
     signs = [name for name in environment if name.startswith(("AZURE_", "IDENTITY_", "MSI_"))]
-    is_signed = any(name.endswith(_AZURE_SIGNS) for name in signs) or "account_key" in found or "sas_key" in found
+    is_signed = any(name.endswith(_AZURE_SIGNS) for name in signs) or "account_key" in options or "sas_key" in options
     if not is_signed and shutil.which("az") is not None:
-        return {**found, "use_azure_cli": True}
-    return found
+        return {**options, "use_azure_cli": True}
+    return options

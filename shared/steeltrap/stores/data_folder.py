@@ -122,18 +122,18 @@ def hold(folder: Path, *, alone: bool = False) -> int | None:
         fcntl.flock(descriptor, (fcntl.LOCK_EX if alone else fcntl.LOCK_SH) | fcntl.LOCK_NB)
     except BlockingIOError as error:
         os.close(descriptor)
-        said = "is used by a server or by another command: stop it first" if alone else "is being restored; try again"
-        raise Unavailable(f"The data folder {folder} {said}.", part="store") from error
+        reason = "is used by a server or by another command: stop it first" if alone else "is being restored; try again"
+        raise Unavailable(f"The data folder {folder} {reason}.", part="store") from error
     except OSError:
         os.close(descriptor)  # a file system without such locks
         return None
     return descriptor
 
 
-def release(held: int | None) -> None:
+def release(descriptor: int | None) -> None:
     """Use a folder no longer, where that could be told."""
-    if held is not None:
-        os.close(held)
+    if descriptor is not None:
+        os.close(descriptor)
 
 
 @contextmanager

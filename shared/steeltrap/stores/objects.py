@@ -279,8 +279,8 @@ def translate(error: Exception, scheme: str, right: Right) -> Unavailable:
     Theirs quote URLs and answers, so nothing of them but the service's code is kept.
     """
     text, code, status = _text(error), _code(error), _status(error)
-    found = _HOST.search(text)
-    host = found[1] if found is not None else ""
+    match = _HOST.search(text)
+    host = match[1] if match is not None else ""
     if host in _METADATA or ("token request" in text and (status or not host)):
         why: str | None = "no credentials were found; sign in as your cloud's own tools want it"
     elif _SIGN_IN.fullmatch(host) and status in range(400, 500):
@@ -323,11 +323,11 @@ def _text(error: Exception) -> str:
 
 def _code(error: Exception) -> str:
     """The service's code in an error; "" where there is none."""
-    found = _CODE.search(_text(error))
-    return (found[1] or found[2]) if found else ""
+    match = _CODE.search(_text(error))
+    return (match[1] or match[2]) if match else ""
 
 
 def _status(error: Exception) -> int:
     """The HTTP status in an error; 0 where there is none."""
-    found = _STATUS.search(_text(error))
-    return int(found[1]) if found else 0
+    match = _STATUS.search(_text(error))
+    return int(match[1]) if match else 0

@@ -84,9 +84,9 @@ class Database:
         """Make the tables when they are first needed; whether they were made. Tables that go away later are missed."""
         if self._has_tables:
             return False
-        made = self._make_tables(self)
+        are_new = self._make_tables(self)
         self._has_tables = True
-        return made
+        return are_new
 
     def ask_as_it_is(self, statement: str, *values: Any) -> list[Row]:
         """The rows that a statement answers, whether the tables are there or not."""

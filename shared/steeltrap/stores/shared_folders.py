@@ -51,12 +51,12 @@ class LocalFolder:
             whole_files.sync(self.path)
 
     def written(self) -> dict[str, datetime]:
-        found = {}
+        times = {}
         with self._translated():
             for name in self._names():
                 with suppress(FileNotFoundError):  # removed in this moment
-                    found[name] = datetime.fromtimestamp((self.path / name).stat().st_mtime, UTC)
-        return found
+                    times[name] = datetime.fromtimestamp((self.path / name).stat().st_mtime, UTC)
+        return times
 
     def _names(self) -> list[str]:
         try:
@@ -147,14 +147,14 @@ class RemembersReads:
         at, monotonic = self._clock.now(), self._clock.monotonic()
         with self._lock:
             changes = self._changes
-            known = {name: self._reads[name] for name in names if self._is_fresh(name, at, monotonic)}
-        asked = [name for name in dict.fromkeys(names) if name not in known]
-        if asked:
-            contents = self._folder.read(*asked)
-            got = {name: _Read(content, at, monotonic) for name, content in zip(asked, contents, strict=True)}
-            known |= got
-            self._remember(got, changes)
-        return [known[name].content for name in names]
+            reads = {name: self._reads[name] for name in names if self._is_fresh(name, at, monotonic)}
+        missing = [name for name in dict.fromkeys(names) if name not in reads]
+        if missing:
+            contents = self._folder.read(*missing)
+            fresh = {name: _Read(content, at, monotonic) for name, content in zip(missing, contents, strict=True)}
+            reads |= fresh
+            self._remember(fresh, changes)
+        return [reads[name].content for name in names]
 
     def create(self, name: str, content: bytes) -> bool:
         try:
@@ -185,10 +185,10 @@ class RemembersReads:
             self._reads.pop(name, None)
 
     def _is_fresh(self, name: str, now: datetime, monotonic: float) -> bool:
-        read = self._reads.get(name)
+        entry = self._reads.get(name)
         # While a machine sleeps its monotonic clock may stand; the other one may be set.
         return (
-            read is not None
-            and abs((now - read.at).total_seconds()) < REMEMBERED_SECONDS
-            and monotonic - read.monotonic < REMEMBERED_SECONDS
+            entry is not None
+            and abs((now - entry.at).total_seconds()) < REMEMBERED_SECONDS
+            and monotonic - entry.monotonic < REMEMBERED_SECONDS
         )

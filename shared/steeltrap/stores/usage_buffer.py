@@ -32,22 +32,22 @@ class UsageBuffer:
     def add(self, ids: Iterable[str], at: datetime) -> None:
         with self._lock:
             for id in ids:
-                known = self._pending.setdefault(id, Pending())
-                known.count += 1
-                known.at = at
+                entry = self._pending.setdefault(id, Pending())
+                entry.count += 1
+                entry.at = at
 
     def review(self, id: str, previous: str | None, card: str) -> None:
         with self._lock:
-            known = self._pending.setdefault(id, Pending())
-            known.reviews = (*known.reviews, (previous, card))
+            entry = self._pending.setdefault(id, Pending())
+            entry.reviews = (*entry.reviews, (previous, card))
 
-    def on_top_of(self, stored: Mapping[str, Usage], ids: Sequence[str]) -> dict[str, Usage]:
+    def on_top_of(self, usages: Mapping[str, Usage], ids: Sequence[str]) -> dict[str, Usage]:
         """The stored usage with what is pending."""
         with self._lock:
             pending = {id: replace(self._pending[id]) for id in ids if id in self._pending}
-        merged = dict(stored)
+        merged = dict(usages)
         for id, more in pending.items():
-            usage = stored.get(id, Usage())
+            usage = usages.get(id, Usage())
             card = usage.card
             for previous, reviewed in more.reviews:
                 card = reviewed if card == previous else card
@@ -74,10 +74,10 @@ class UsageBuffer:
         """Take in again what could not be written; what came meanwhile is later."""
         with self._lock:
             for id, more in pending.items():
-                known = self._pending.setdefault(id, Pending())
-                known.count += more.count
-                known.at = known.at or more.at
-                known.reviews = (*more.reviews, *known.reviews)
+                entry = self._pending.setdefault(id, Pending())
+                entry.count += more.count
+                entry.at = entry.at or more.at
+                entry.reviews = (*more.reviews, *entry.reviews)
 
     def take_one(self, id: str) -> dict[str, Pending]:
         """Take out what is pending of a memory."""

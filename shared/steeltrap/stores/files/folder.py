@@ -90,9 +90,9 @@ class FolderFiles:
                 # Not what a link names, but the link.
                 os.unlink(own, dir_fd=folder)
                 return True
-            there = any(UserFolder(self._data, (*above, own)).names())
+            had_files = any(UserFolder(self._data, (*above, own)).names())
             shutil.rmtree(own, dir_fd=folder)
-            return there
+            return had_files
         return False
 
 
@@ -106,10 +106,10 @@ class UserFolder:
     def write(self, name: str, content: bytes) -> None:
         self._data.make()
         with _translated_missing(), self._folder_of(name, make=True) as (folder, last):
-            there = mode(last, folder)
-            if stat.S_ISLNK(there):
+            file_mode = mode(last, folder)
+            if stat.S_ISLNK(file_mode):
                 raise _leads_out(name)
-            if stat.S_ISDIR(there):
+            if stat.S_ISDIR(file_mode):
                 raise both_file_and_folder(name)
             part = f"{_UNFINISHED}{token_hex(8)}"
             try:

@@ -111,21 +111,21 @@ class BucketFiles:
 
     def forget_user(self, user: UserRef) -> bool:
         """Remove every version of every file. False when there was none. Raises Unavailable when one is left."""
-        there = False
+        had_files = False
         with translated():
             # Listed again until nothing is left: so it is seen to be gone.
             while versions := self._versions(_prefix(user)):
-                there = True
-                done = self._opened().delete_objects(Bucket=self._bucket, Delete={"Objects": versions, "Quiet": True})
-                if left := done.get("Errors"):
-                    raise ClientError({"Error": left[0]}, "DeleteObjects")
-        return there
+                had_files = True
+                answer = self._opened().delete_objects(Bucket=self._bucket, Delete={"Objects": versions, "Quiet": True})
+                if errors := answer.get("Errors"):
+                    raise ClientError({"Error": errors[0]}, "DeleteObjects")
+        return had_files
 
     def _versions(self, prefix: str) -> list[dict[str, str]]:
         """The first versions and marks of deletions, as many as one request deletes."""
         page = self._opened().list_object_versions(Bucket=self._bucket, Prefix=prefix)
-        found = [*page.get("Versions", ()), *page.get("DeleteMarkers", ())]
-        return [{"Key": each["Key"], "VersionId": each["VersionId"]} for each in found]
+        versions = [*page.get("Versions", ()), *page.get("DeleteMarkers", ())]
+        return [{"Key": each["Key"], "VersionId": each["VersionId"]} for each in versions]
 
     def _opened(self) -> Any:
         import boto3
@@ -166,21 +166,21 @@ class UserPrefix:
         key = self._prefix + check_name(name)
         with translated():
             try:
-                found = self._connect().get_object(Bucket=self._bucket, Key=key, ChecksumMode="ENABLED")
+                answer = self._connect().get_object(Bucket=self._bucket, Key=key, ChecksumMode="ENABLED")
             except ClientError as error:
                 if code_of(error) == "NoSuchKey":
                     raise NotFound(f"No file `{name}` among the exported files.") from None
                 raise
-            with found["Body"] as body:
-                if found["ContentLength"] > most:
+            with answer["Body"] as body:
+                if answer["ContentLength"] > most:
                     raise TooLarge(f"The file `{name}` has more than {most:,} bytes.")
                 return bytes(body.read())
 
     def names(self) -> list[str]:
         with translated():
-            pages = self._connect().get_paginator("list_objects_v2")
-            found = pages.paginate(Bucket=self._bucket, Prefix=self._prefix)
-            keys = [each["Key"] for page in found for each in page.get("Contents", ())]
+            paginator = self._connect().get_paginator("list_objects_v2")
+            pages = paginator.paginate(Bucket=self._bucket, Prefix=self._prefix)
+            keys = [each["Key"] for page in pages for each in page.get("Contents", ())]
         # AWS's console makes folders of empty objects whose keys end in a slash.
         return sorted(key.removeprefix(self._prefix) for key in keys if not key.endswith("/"))
 

@@ -101,16 +101,16 @@ def translate(error: Exception) -> IndexUnavailable:
     """The error of ours for a request that could not be signed, or had no whole answer."""
     if what := to_mend(error):
         return IndexUnavailable(f"The search index can't be used with these settings: fix {what}.", part="index")
-    said = next((MAPPED[each] for each in type(error).__mro__ if each in MAPPED), _UNREACHED)
-    return IndexUnavailable(said, part="index") if said is _UNSAFE else passing(said)
+    message = next((MAPPED[each] for each in type(error).__mro__ if each in MAPPED), _UNREACHED)
+    return IndexUnavailable(message, part="index") if message is _UNSAFE else passing(message)
 
 
 def refusal(status: int, reason: str = "") -> SteeltrapError:
     """The error of ours for a status, of a whole request or of one part of it."""
     facts: dict[str, Any] = {"part": "index", "status": status, **({"reason": reason} if reason else {})}
     if status in _WAIT:
-        said = "The search index is overloaded"
-        return IndexThrottled(said, advice=_AGAIN, retry_after=_RETRY_SECONDS, **facts)
+        message = "The search index is overloaded"
+        return IndexThrottled(message, advice=_AGAIN, retry_after=_RETRY_SECONDS, **facts)
     if status == _TOO_LARGE:
         return IndexTooLarge("The search index rejects a request of this size.", **facts)
     if status == _MISSING or status in _FORBIDDEN or status >= 500:
@@ -141,8 +141,8 @@ def kind(answer: Any) -> str:
 class InTime(HTTPResponse):
     """The `response_class` of a connection."""
 
-    def __init__(self, sock: socket, *options: Any, **named: Any) -> None:
-        super().__init__(sock, *options, **named)
+    def __init__(self, sock: socket, *options: Any, **keywords: Any) -> None:
+        super().__init__(sock, *options, **keywords)
         within = sock.gettimeout()
         if within is not None:
             self.fp = BufferedReader(_Reads(sock, self.fp.detach(), time.monotonic() + within))
@@ -160,10 +160,10 @@ class _Reads(RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int | None:
-        left = self._ends - time.monotonic()
-        if left <= 0:
+        seconds_left = self._ends - time.monotonic()
+        if seconds_left <= 0:
             raise TimeoutError("timed out")
-        self._sock.settimeout(left)
+        self._sock.settimeout(seconds_left)
         return self._received.readinto(buffer)
 
     def close(self) -> None:
@@ -229,14 +229,14 @@ class _Connection(Urllib3HttpConnection):
         headers: Mapping[str, str] | None = None,
     ) -> tuple[int, Mapping[str, str], str]:
         # A refusal is an answer here: the client's own errors quote it whole.
-        asked = partial(super().perform_request, method, url, params, body, ignore=_EVERY_STATUS, headers=headers)
+        request = partial(super().perform_request, method, url, params, body, ignore=_EVERY_STATUS, headers=headers)
         try:
             try:
-                status, _, text = asked(timeout=_left(timeout))
+                status, _, text = request(timeout=_left(timeout))
             except Unanswered as error:
                 if not isinstance(error.info, ProtocolError) or not timeout.before():
                     raise
-                status, _, text = asked(timeout=_left(timeout))
+                status, _, text = request(timeout=_left(timeout))
         except Unanswered as error:
             cause: Any = error.info
             raise translate(cause) from cause
@@ -270,25 +270,25 @@ def bulk(client: OpenSearch, lines: bytes, count: int, deadline: Deadline) -> li
     """The status of each of `count` actions, in order, and the kind of its error. Raises as `connect_index` says."""
     # OpenSearch waits this long for a missing shard (its default is a minute); the other results must arrive in time.
     within = f"{max(1, int(500 * deadline.before()))}ms"
-    needed = "items.*.status,items.*.error.type"
-    answer = client.bulk(body=lines, filter_path=needed, timeout=within, request_timeout=deadline)
+    fields = "items.*.status,items.*.error.type"
+    answer = client.bulk(body=lines, filter_path=fields, timeout=within, request_timeout=deadline)
     return [parsed for item in parts(answer, "items", count) for parsed in item.values()]
 
 
 def parts(answer: Mapping[str, Any], name: str, count: int) -> list[Any]:
     """The list of this name in an answer. Raises Unavailable when it is not there or not whole."""
-    found = answer.get(name)
-    if not isinstance(found, list) or len(found) != count:
+    entries = answer.get(name)
+    if not isinstance(entries, list) or len(entries) != count:
         raise passing("The search index answered in part")
-    return found
+    return entries
 
 
 def _left(deadline: Deadline) -> Any:
     """The client's `timeout`, which goes to urllib3 as it is: there a number would start again with each read."""
-    left = deadline.before()
-    if not left:
+    seconds = deadline.before()
+    if not seconds:
         raise passing("There is no time left to ask the search index")
-    return Timeout(total=left)
+    return Timeout(total=seconds)
 
 
 def _basic(name_and_password: str) -> dict[str, str]:

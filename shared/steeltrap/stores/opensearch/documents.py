@@ -151,8 +151,8 @@ def _frequency(blob: bytes, digest: bytes, first: int, counts: int) -> int:
         at = blob.find(digest, at + 1, counts)
     if at < 0:
         return 0
-    there = counts + (at - first) // 4
-    return int.from_bytes(blob[there : there + 2], "little")
+    offset = counts + (at - first) // 4
+    return int.from_bytes(blob[offset : offset + 2], "little")
 
 
 def _name(name: str | None) -> bytes:
@@ -211,9 +211,14 @@ def _form(count: int) -> str:
     return '{"embedding":[' + ",".join(["%.8g"] * count) + "]}"
 
 
-def _tombstone(gone: Tombstone) -> dict[str, Any]:
+def _tombstone(tombstone: Tombstone) -> dict[str, Any]:
     # It expired long ago: the one rule that hides what has expired hides it too.
-    return {"user": gone.user, "id": gone.id, "index_version": gone.index_version, "expires_at": LONG_AGO}
+    return {
+        "user": tombstone.user,
+        "id": tombstone.id,
+        "index_version": tombstone.index_version,
+        "expires_at": LONG_AGO,
+    }
 
 
 def _fields(d: Document) -> dict[str, Any]:

@@ -64,23 +64,23 @@ class OpenSearchIndex:
                 legs["keyword"] = queries.keyword_leg(allowed, query, tokens, self._recall(user))
             if query.embedding is not None:
                 legs["semantic"] = queries.semantic_leg(allowed, query, query.embedding)
-        statistics, *found = self._ask(
+        statistics, *answers = self._ask(
             user, [queries.statistics(allowed, query.filter, tokens), *legs.values()], deadline
         )
         if (wrong := failure(statistics)) is not None:
             raise wrong
-        by_leg, degraded = _what_answered(dict(zip(legs, found, strict=True)))
+        by_leg, degraded = _what_answered(dict(zip(legs, answers, strict=True)))
         if query.per_leg is None:
             by_leg["all"] += self._rest(allowed, query, tokens, by_leg["all"], deadline)
-        seen = statistics["aggregations"]["seen"]
-        stored, length = int(seen["doc_count"]), int(seen["length"]["value"])
-        self._remember(user, stored, length)
+        visible = statistics["aggregations"]["seen"]
+        count, length = int(visible["doc_count"]), int(visible["length"]["value"])
+        self._remember(user, count, length)
         return Indexed(
             candidates=tuple(_candidates(by_leg, tokens, query)),
-            stored=stored,
-            admitted=int(seen["admitted"]["doc_count"]),
+            stored=count,
+            admitted=int(visible["admitted"]["doc_count"]),
             length=length,
-            frequencies=tuple(bucket["doc_count"] for bucket in seen["having"]["buckets"]) if tokens else (),
+            frequencies=tuple(bucket["doc_count"] for bucket in visible["having"]["buckets"]) if tokens else (),
             newest=queries.newest(statistics),
             degraded=degraded,
         )
@@ -142,13 +142,13 @@ class OpenSearchIndex:
         """The parts of a `_msearch`, in order, over one user's shard."""
         address = {"routing": user, "preference": user, "allow_partial_search_results": False}
         header = {"index": self.alias, **address}
-        found: list[Mapping[str, Any]] = []
+        answers: list[Mapping[str, Any]] = []
         for start in range(0, len(bodies), BODIES):
             within = {"timeout": f"{max(1, int(1000 * deadline.before()))}ms"}
-            asked = [line for body in bodies[start : start + BODIES] for line in (header, body | within)]
-            answer = self._client.msearch(body=asked, filter_path=_NEEDED, request_timeout=deadline)
-            found += parts(answer, "responses", len(asked) // 2)
-        return found
+            lines = [line for body in bodies[start : start + BODIES] for line in (header, body | within)]
+            answer = self._client.msearch(body=lines, filter_path=_NEEDED, request_timeout=deadline)
+            answers += parts(answer, "responses", len(lines) // 2)
+        return answers
 
     def _rest(
         self,
@@ -186,12 +186,12 @@ def _what_answered(legs: Mapping[str, Mapping[str, Any]]) -> tuple[dict[str, lis
     wrong = {leg: error for leg, part in legs.items() if (error := failure(part)) is not None}
     if wrong and len(wrong) == len(legs):
         raise next(iter(wrong.values()))
-    found = {leg: queries.hits(part) for leg, part in legs.items() if leg not in wrong}
+    hits_by_leg = {leg: queries.hits(part) for leg, part in legs.items() if leg not in wrong}
     if not wrong:
-        return found, None
+        return hits_by_leg, None
     [(leg, error)] = wrong.items()
     _log.warning("the index's %s leg failed: %s", leg, error.message)
-    return found, f"the {leg} search failed ({error.message})"
+    return hits_by_leg, f"the {leg} search failed ({error.message})"
 
 
 def _candidates(
@@ -200,13 +200,13 @@ def _candidates(
     digests = [word_digest(token) for token in tokens]
     scored = query.embedding is not None and has_direction(query.embedding)
     level = None if query.embedding is None else 0.0
-    found: dict[str, IndexedCandidate] = {}
+    by_id: dict[str, IndexedCandidate] = {}
     for hits in by_leg.values():
         for hit in hits:
             id = queries.identity(hit)
-            if id not in found:
-                found[id] = queries.candidate(hit, digests, scored=scored, level=level)
-    return list(found.values())
+            if id not in by_id:
+                by_id[id] = queries.candidate(hit, digests, scored=scored, level=level)
+    return list(by_id.values())
 
 
 def _blocks(lines: Sequence[bytes]) -> list[list[bytes]]:

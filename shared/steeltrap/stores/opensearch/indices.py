@@ -264,9 +264,9 @@ class Indices:
         answer = self._of.get_mapping(index=alias, ignore=_MISSING, request_timeout=self.within(_SECONDS))
         if "error" in answer:
             return None
-        [(name, found)] = answer.items()
+        [(name, definition)] = answer.items()
         # An index that was made before there was a choice has scripts, and doesn't name its filterable fields.
-        meta = {"similarity": "scripted", "filterable": {}} | found["mappings"]["_meta"]
+        meta = {"similarity": "scripted", "filterable": {}} | definition["mappings"]["_meta"]
         return Built(name=name, reached=meta.get("reached", ""), **{key: meta[key] for key in _META})
 
     def _behind(self, alias: str, deadline: Deadline | None = None) -> list[str]:

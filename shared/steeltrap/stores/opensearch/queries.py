@@ -48,12 +48,12 @@ class UserFilter:
     def visible(self, filter: Filter, *more: Clause, without: Sequence[str] = ()) -> Clause:
         """The documents that the user sees, turns and what was superseded where the filter includes them, and nothing
         else of it."""
-        gone = [*self.leave_out, *without]
+        hidden_ids = [*self.leave_out, *without]
         clauses = [*self._bounds(), {"range": {"expires_at": {"gt": self.now}}}, *_turns(filter), *_superseding(filter)]
         clauses += more
-        if not gone:
+        if not hidden_ids:
             return _all_of(clauses)
-        hidden = {"ids": {"values": [document_id(self.user, id) for id in gone]}}
+        hidden = {"ids": {"values": [document_id(self.user, id) for id in hidden_ids]}}
         return {"bool": {"filter": clauses, "must_not": [hidden]}}
 
     def admitted(self, filter: Filter) -> Clause:
@@ -67,11 +67,11 @@ class UserFilter:
 
 def conditions(filter: Filter) -> list[Clause]:
     """The clauses that a filter adds, turns aside."""
-    named = {name: compared(filter, name) for name in TEXTS}
-    named["within" if filter.include_child_scopes else "scope"] = filter.scope
-    clauses: list[Clause] = [{"term": {name: exact(value)}} for name, value in present(named.items())]
-    for name, wanted in present((name, getattr(filter, name)) for name in FLAGS):
-        clauses.append({"term": {name: wanted}})
+    terms = {name: compared(filter, name) for name in TEXTS}
+    terms["within" if filter.include_child_scopes else "scope"] = filter.scope
+    clauses: list[Clause] = [{"term": {name: exact(value)}} for name, value in present(terms.items())]
+    for name, flag in present((name, getattr(filter, name)) for name in FLAGS):
+        clauses.append({"term": {name: flag}})
     for name in TIMES:
         # An index that was made before days without a time can't tell them. So the wider bounds are asked for, and
         # what was found is looked at again.
@@ -111,8 +111,8 @@ def _without(kind: str, filter: Filter) -> list[Clause]:
         return [others]
     if filter.turns_of is None:
         return []
-    said: Clause = {"term": {"conversation_id": exact(filter.turns_of)}}
-    return [_any_of([others, said])]
+    turns: Clause = {"term": {"conversation_id": exact(filter.turns_of)}}
+    return [_any_of([others, turns])]
 
 
 def _any_of(clauses: list[Clause]) -> Clause:
@@ -138,13 +138,13 @@ MOST: Final = 10_000
 Body = dict[str, Any]
 
 
-def keyword_leg(allowed: UserFilter, query: Query, tokens: Sequence[str], known: tuple[int, float] | None) -> Body:
+def keyword_leg(allowed: UserFilter, query: Query, tokens: Sequence[str], totals: tuple[int, float] | None) -> Body:
     """The best by words, rescored to their cosines where the query has an embedding.
 
-    `known` are the user's documents and their average length, as they were a moment ago.
+    `totals`: the number of the user's documents and their average length, as they were a moment ago.
     """
-    boost = packed(*(known or UNKNOWN))
-    size = wide(query.per_leg) if known else max(UNKNOWN_READS, wide(query.per_leg))
+    boost = packed(*(totals or UNKNOWN))
+    size = wide(query.per_leg) if totals else max(UNKNOWN_READS, wide(query.per_leg))
     weighed = {"bool": {"should": _by_words(allowed.user, tokens, boost), "minimum_should_match": 1}}
     body = _hits(size, {"bool": {"filter": [allowed.admitted(query.candidates_filter)], "must": [weighed]}})
     if query.embedding is not None and has_direction(query.embedding):
@@ -203,10 +203,10 @@ def around(
     `floor` is a cosine; `scope` is the one that holds them directly.
     """
     without = [] if probe.leave_out is None else [probe.leave_out]
-    seen = allowed.visible(Filter(), *conditions(Filter(scope=scope)), without=without)
+    visible = allowed.visible(Filter(), *conditions(Filter(scope=scope)), without=without)
     # A long text asks once for each chunk, so each may look less widely.
     breadth = max(size, AROUND_BREADTH // (1 + len(probe.embeddings) // 4))
-    near = [nearest(embedding, breadth, seen) for embedding in probe.embeddings if has_direction(embedding)]
+    near = [nearest(embedding, breadth, visible) for embedding in probe.embeddings if has_direction(embedding)]
     if not near:
         return None
     body = _hits(size, near[0] if len(near) == 1 else {"dis_max": {"queries": near}})
@@ -260,8 +260,8 @@ def _by_words(user: str, tokens: Sequence[str], boost: int) -> list[Body]:
 
 def _hits(size: int, query: Body) -> Body:
     # Stored fields are unpacked block by block, even for `_id` alone: without them a request takes half the time.
-    told = {"stored_fields": "_none_", "docvalue_fields": ["id", "packed"]}
-    return {"size": size, **told, "track_total_hits": False, "query": query}
+    fields = {"stored_fields": "_none_", "docvalue_fields": ["id", "packed"]}
+    return {"size": size, **fields, "track_total_hits": False, "query": query}
 
 
 Answer = Mapping[str, Any]
@@ -269,8 +269,8 @@ Answer = Mapping[str, Any]
 
 def hits(answer: Answer) -> list[dict[str, Any]]:
     """The hits of one part; a part without any has lost the whole branch on the way."""
-    found: list[dict[str, Any]] = answer.get("hits", {}).get("hits", [])
-    return found
+    entries: list[dict[str, Any]] = answer.get("hits", {}).get("hits", [])
+    return entries
 
 
 def identity(hit: Mapping[str, Any]) -> str:
@@ -283,33 +283,33 @@ def candidate(
     hit: Mapping[str, Any], digests: Sequence[bytes], *, scored: bool, level: float | None
 ) -> IndexedCandidate:
     """A hit of either leg. Its score tells its cosine if `scored`; else that is `level`."""
-    read = documents.unpack(hit["fields"]["packed"][0], digests)
+    values = documents.unpack(hit["fields"]["packed"][0], digests)
     return IndexedCandidate(
         id=identity(hit),
-        index_version=read.index_version,
-        created=read.created,
+        index_version=values.index_version,
+        created=values.created,
         cosine=to_cosine(hit["_score"] or 0.0) if scored else level,
-        frequencies=read.frequencies,
-        length=read.length,
-        pinned=read.pinned,
-        surprise=read.surprise,
-        importance=read.importance,
-        conversation=read.conversation,
-        position=read.position,
-        speaker=read.speaker,
-        chunks=read.chunks,
-        traits=read.traits,
-        occurred=read.occurred,
+        frequencies=values.frequencies,
+        length=values.length,
+        pinned=values.pinned,
+        surprise=values.surprise,
+        importance=values.importance,
+        conversation=values.conversation,
+        position=values.position,
+        speaker=values.speaker,
+        chunks=values.chunks,
+        traits=values.traits,
+        occurred=values.occurred,
     )
 
 
-def neighbours(found: Iterable[Mapping[str, Any]], *, unrelated: bool = False) -> tuple[IndexedNeighbour, ...]:
+def neighbours(entries: Iterable[Mapping[str, Any]], *, unrelated: bool = False) -> tuple[IndexedNeighbour, ...]:
     """Hits nearest first, then newest, then by id. What was not compared (`unrelated`) has the cosine 0."""
     near = []
-    for hit in found:
-        read = documents.unpack(hit["fields"]["packed"][0], ())
+    for hit in entries:
+        values = documents.unpack(hit["fields"]["packed"][0], ())
         cosine = 0.0 if unrelated else to_cosine(hit["_score"])
-        near.append(IndexedNeighbour(identity(hit), cosine, read.created, read.index_version))
+        near.append(IndexedNeighbour(identity(hit), cosine, values.created, values.index_version))
     return tuple(sorted(near, key=lambda n: (-n.cosine, -n.created, n.id)))
 
 
@@ -339,15 +339,15 @@ class LookAround:
             if (wrong := failure(part)) is not None:
                 raise wrong
         some = neighbours(hits(parts[0]), unrelated=True)
-        found = []
+        results = []
         for probe, place in zip(self._probes, self._places, strict=True):
             anywhere, near = (() if at is None else neighbours(hits(parts[at])) for at in place)
             if not anywhere:
                 # Nothing has a direction, here or there: all are equally far.
                 anywhere = tuple(n for n in some if n.id != probe.leave_out)
             close = tuple(n for n in near if n.cosine >= self._floor)[: self._wanted]
-            found.append(IndexedSurroundings(anywhere=anywhere, near=close, newest=newest(parts[0])))
-        return found
+            results.append(IndexedSurroundings(anywhere=anywhere, near=close, newest=newest(parts[0])))
+        return results
 
     def _place(self, allowed: UserFilter, probe: Probe) -> tuple[int | None, int | None]:
         """Where the two answers for a probe will stand; without a scope one search answers both questions."""

@@ -55,24 +55,24 @@ class OpenSearchUpkeep:
         return True
 
     def unfit(self) -> str | None:
-        there = self._indices.current()
-        if there is None or self._fits(there):
+        index = self._indices.current()
+        if index is None or self._fits(index):
             return None
-        if self._is_alike(there):
-            names = ", ".join(sorted(_unfiltered(there)))
-            return f"The index {there.name} was made before memories could be filtered by {names}."
+        if self._is_alike(index):
+            names = ", ".join(sorted(_unfiltered(index)))
+            return f"The index {index.name} was made before memories could be filtered by {names}."
         return (
-            f"The index {there.name} was made for {there.embedder} ({there.dimension} dimensions, {there.engine}, form "
-            f"{there.version}), the settings say {self._embedder} ({self._dimension}, {self._engine}, form {VERSION})."
+            f"The index {index.name} was made for {index.embedder} ({index.dimension} dimensions, {index.engine}, form "
+            f"{index.version}), the settings say {self._embedder} ({self._dimension}, {self._engine}, form {VERSION})."
         )
 
     def begin(self) -> str:
         self.create()
-        there = self._indices.building()
-        if there is not None and self._fits(there):
-            return there.reached
-        if there is not None:
-            self._indices.drop(there.name)
+        index = self._indices.building()
+        if index is not None and self._fits(index):
+            return index.reached
+        if index is not None:
+            self._indices.drop(index.name)
         self._build()
         return ""
 
@@ -80,12 +80,12 @@ class OpenSearchUpkeep:
         return self._new.write(documents, self._indices.within(_SECONDS))
 
     def reached(self, place: str) -> None:
-        there = self._indices.building()
-        if there is None:
+        index = self._indices.building()
+        if index is None:
             raise IndexUnavailable(
                 "The index that was being built is gone", advice="start again", retryable=False, part="index"
             )
-        self._indices.reach(there, place)
+        self._indices.reach(index, place)
 
     def switch(self) -> None:
         self._indices.refresh()  # so that it is whole from the first search on
@@ -97,7 +97,7 @@ class OpenSearchUpkeep:
         return self._searched.write(documents, self._indices.within(_SECONDS), again=True)
 
     def held(self, user: str) -> dict[str, Held]:
-        held: dict[str, Held] = {}
+        by_id: dict[str, Held] = {}
         body: dict[str, Any] = {
             "size": _BLOCK,
             "query": {"bool": {"filter": [{"term": {"user": user}}]}},
@@ -108,9 +108,9 @@ class OpenSearchUpkeep:
             hits = self._search(body, routing=user)["hits"]["hits"]
             for hit in hits:
                 fields = {name: values[0] for name, values in hit["fields"].items()}
-                held[fields["id"]] = Held(fields["index_version"], fields["expires_at"] != LONG_AGO)
+                by_id[fields["id"]] = Held(fields["index_version"], fields["expires_at"] != LONG_AGO)
             if len(hits) < _BLOCK:
-                return held
+                return by_id
             body["search_after"] = hits[-1]["sort"]
 
     def refresh(self) -> None:
@@ -121,7 +121,7 @@ class OpenSearchUpkeep:
         body = {"size": 0, "track_total_hits": True, "query": {"bool": {"filter": live}}}
         return int(self._search(body)["hits"]["total"]["value"])
 
-    def drop_tombstones(self, *, before: int, known: Callable[[str, Sequence[str]], Collection[str]]) -> int:
+    def drop_tombstones(self, *, before: int, find_stored: Callable[[str, Sequence[str]], Collection[str]]) -> int:
         old = [{"term": {"expires_at": LONG_AGO}}, {"range": {"index_version": {"lt": before}}}]
         body: dict[str, Any] = {
             "size": _DROPPED_AT_ONCE,
@@ -131,7 +131,7 @@ class OpenSearchUpkeep:
         }
         dropped = 0
         while hits := self._search(body)["hits"]["hits"]:
-            dropped += self._drop(_unknown(hits, known))
+            dropped += self._drop(_unknown(hits, find_stored))
             body["search_after"] = hits[-1]["sort"]
         return dropped
 
@@ -140,11 +140,11 @@ class OpenSearchUpkeep:
         if not tombstones:
             return 0
         lines = "".join(_deletion(hit, self._indices.alias) for hit in tombstones).encode()
-        done = bulk(self._client, lines, len(tombstones), self._indices.within(_SECONDS))
-        for one in done:
+        results = bulk(self._client, lines, len(tombstones), self._indices.within(_SECONDS))
+        for one in results:
             if one["status"] >= 300 and one["status"] not in (STALE, _MISSING):
                 raise refusal(one["status"], one.get("error", {}).get("type", ""))
-        return sum(one["status"] < 300 for one in done)
+        return sum(one["status"] < 300 for one in results)
 
     def _search(self, body: Mapping[str, Any], **where: str) -> Any:
         return self._client.search(
@@ -162,8 +162,8 @@ class OpenSearchUpkeep:
         return self._is_alike(built) and not _unfiltered(built)
 
     def _is_alike(self, built: Built) -> bool:
-        wanted = (VERSION, self._embedder, self._dimension, self._engine)
-        return (built.version, built.embedder, built.dimension, built.engine) == wanted
+        settings = (VERSION, self._embedder, self._dimension, self._engine)
+        return (built.version, built.embedder, built.dimension, built.engine) == settings
 
 
 def _unfiltered(built: Built) -> set[str]:
@@ -171,14 +171,14 @@ def _unfiltered(built: Built) -> set[str]:
     return {name for name, kind in FILTERABLE.items() if built.filterable.get(name) != kind}
 
 
-def _unknown(hits: Sequence[Hit], known: Callable[[str, Sequence[str]], Collection[str]]) -> list[Hit]:
+def _unknown(hits: Sequence[Hit], find_stored: Callable[[str, Sequence[str]], Collection[str]]) -> list[Hit]:
     by_user: defaultdict[str, dict[str, Hit]] = defaultdict(dict)
     for hit in hits:
         by_user[hit["_routing"]][hit["fields"]["id"][0]] = hit
     unknown: list[Hit] = []
     for user, of_user in by_user.items():
-        kept = known(user, list(of_user))
-        unknown += [hit for id, hit in of_user.items() if id not in kept]
+        stored_ids = find_stored(user, list(of_user))
+        unknown += [hit for id, hit in of_user.items() if id not in stored_ids]
     return unknown
 
 
