@@ -71,7 +71,7 @@ def run(parts: list[Part], command: list[str]) -> int:
 
 
 def down(parts: list[Part]) -> int:
-    """End what `up` started, and nothing else. What does not end when it is asked to is killed: nothing in it is kept."""
+    """End what `up` started, and nothing else. What doesn't end when asked is killed: nothing in it is kept."""
     for part in parts:
         if (process := running(part)) is None:
             print(f"{part.name:<11} was not started here")
