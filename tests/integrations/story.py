@@ -71,6 +71,11 @@ LIBRARIES: Final = {
         "integrations.agent_framework_context:open_conversations",
         without=frozenset({"correct", "forget"}),  # a provider adds context, and is asked for nothing else
     ),
+    "llama-index": Library(
+        "llama_index.core",
+        "integrations.llamaindex_memory:open_sessions",
+        without=frozenset({"correct", "forget"}),  # a block adds to the prompt, and keeps what leaves the history
+    ),
     "google-adk": Library("google.adk", "integrations.google_adk_memory:open_service"),
     "pydantic-ai": Library("pydantic_ai", "integrations.pydantic_ai_tools:open_tools"),
 }

@@ -20,8 +20,8 @@ PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())
 LOCKS = [ROOT / "constraints.txt", *sorted((ROOT / "locks").glob("*.txt"))]
 ALL, PRODUCT, LIBRARY = ROOT / "constraints.txt", ROOT / "locks" / "product.txt", ROOT / "locks" / "library.txt"
 AGENTS = ROOT / "locks" / "agents.txt"
-OF_AGENTS = {"openai-agents", "google-adk"}
-"""The extras that want older packages than the others."""
+OF_AGENTS = {"openai-agents", "google-adk", "llama-index"}
+"""The extras that have an environment of their own."""
 
 
 def _locked(lock: Path) -> list[tuple[Requirement, int]]:
