@@ -26,8 +26,8 @@ _PLACE: Final = 100
 _SPACE: Final = re.compile(r"[ \t\r\n]*")
 _CUT_TOKEN: Final = re.compile(r"[\w\\.+-]*\s*")
 _IN_STRING: Final = re.compile(
-    r'''(?:[^"\\]++|\\[^u]|\\u(?![dD][89abAB])....
-    |\\u[dD][89abAB]..(?:\\u[dD][c-fC-F]..|(?=[^\\]|\\[^u]|\\u[^dD]|\\u[dD][^c-fC-F])))*+''',
+    r"""(?:[^"\\]++|\\[^u]|\\u(?![dD][89abAB])....
+    |\\u[dD][89abAB]..(?:\\u[dD][c-fC-F]..|(?=[^\\]|\\[^u]|\\u[^dD]|\\u[dD][^c-fC-F])))*+""",
     re.DOTALL | re.VERBOSE,
 )
 """What a string has up to its end, or to an escape that is not all there: two of them may be one character."""
