@@ -119,14 +119,14 @@ class Call:
 
     def create_absent(self, write: Callable[[Set[str]], T]) -> T:
         """Write what is absent; again without an id that another call created in between. `write` gets those ids."""
-        taken: set[str] = set()
+        taken_ids: set[str] = set()
         while True:
             try:
-                return write(taken)
+                return write(taken_ids)
             except AlreadyExists as conflict:
-                if conflict.id in taken:  # an id conflicts once at most, so this ends
+                if conflict.id in taken_ids:  # an id conflicts once at most, so this ends
                     raise
-                taken.add(conflict.id)
+                taken_ids.add(conflict.id)
 
     def embed(self, texts: Sequence[str], purpose: Literal["document", "query"] = "document") -> list[Embedding]:
         with self.measure.stage("embed"):

@@ -173,19 +173,19 @@ def first_piece(content: str) -> str:
 def _keep_all(call: Call, messages: Sequence[Turns], named_ids: set[str]) -> list[str]:
     """Write the messages in blocks; the ids of those that were stored, in order."""
     existed: dict[str, None] = {}
-    stored = 0
+    count = 0
     try:
         for block in _blocks(messages):
             existed |= dict.fromkeys(keep_turns(call, block, named_ids))
-            stored += len(block)
+            count += len(block)
     except SteeltrapError as error:
-        if not stored:
+        if not count:
             raise
         raise type(error)(
-            f"{error.cause}; the first {stored} of {len(messages)} messages are stored. {_ADVICE}",
+            f"{error.cause}; the first {count} of {len(messages)} messages are stored. {_ADVICE}",
             retryable=error.can_retry,
             **error.details,
-            stored=stored,
+            stored=count,
         ) from error
     return list(existed)
 
@@ -208,18 +208,18 @@ def _blocks(messages: Sequence[Turns]) -> Iterator[list[Turns]]:
 def keep_turns(call: Call, block: Sequence[Turns], named_ids: set[str]) -> list[str]:
     """Write the turns of messages that are not stored, all or none; the ids of the messages that were stored.
 
-    `named` are the ids of messages that have an id of their own: such a message may be there, whatever it says.
+    `named_ids` are the ids of messages that have an id of their own: such a message may be there, whatever it says.
     """
     may_exist = [turn.id for turns in block for turn in turns if call.idempotency_key or turns[0].id in named_ids]
     changes: dict[str, Create] = {}
 
     def write(taken_ids: Set[str]) -> list[str]:
-        stored = call.space.get(may_exist, deleted=True) if may_exist else {}
+        memories = call.space.get(may_exist, deleted=True) if may_exist else {}
         missing: dict[str, Turns] = {}
         existed: list[str] = []
         for turns in block:
             id = turns[0].id
-            if id not in missing and (absent := _absent(call, turns, stored, taken_ids, is_named=id in named_ids)):
+            if id not in missing and (absent := _absent(call, turns, memories, taken_ids, is_named=id in named_ids)):
                 missing[id] = absent
             else:
                 existed.append(id)
@@ -236,15 +236,15 @@ def keep_turns(call: Call, block: Sequence[Turns], named_ids: set[str]) -> list[
 
 
 def _absent(
-    call: Call, turns: Turns, stored: Mapping[str, Memory], taken_ids: Set[str], *, is_named: bool
+    call: Call, turns: Turns, memories: Mapping[str, Memory], taken_ids: Set[str], *, is_named: bool
 ) -> list[Memory]:
     """The turns of a message that are to be written."""
-    absent = [turn for turn in turns if turn.id not in stored and turn.id not in taken_ids]
+    absent = [turn for turn in turns if turn.id not in memories and turn.id not in taken_ids]
     if not is_named:
         for turn in turns:
-            if turn.id in stored:
+            if turn.id in memories:
                 saving.written_before(call, turn)
-    elif absent and (first := stored.get(turns[0].id)) and first_image(call, first).content != turns[0].content:
+    elif absent and (first := memories.get(turns[0].id)) and first_image(call, first).content != turns[0].content:
         return []  # another text under the same id: the first one stays as it is
     return absent
 
@@ -373,8 +373,8 @@ def _make(call: Call, turns: Sequence[Memory]) -> Memory | None:
 
 def without_forgotten(call: Call, episode: Memory, turns: Sequence[Memory]) -> Memory | None:
     """An episode that was just made, without turns that were forgotten since they were read."""
-    stored = call.space.get([turn.id for turn in turns], deleted=True)
-    missing = [turn for turn in turns if turn.id not in stored]
+    memories = call.space.get([turn.id for turn in turns], deleted=True)
+    missing = [turn for turn in turns if turn.id not in memories]
     return rewrite_without(call, episode, missing) if missing else episode
 
 
@@ -407,12 +407,12 @@ def episode_of(call: Call, turns: Sequence[Memory]) -> tuple[Draft, Memory]:
 def _close_turns_of(call: Call, id: str, turns: Sequence[Memory]) -> None:
     """Close the turns that an episode sums up which is there already, if nobody did."""
     first = turns[0]
-    stored = call.space.get([id], deleted=True).get(id)
+    episode = call.space.get([id], deleted=True).get(id)
     unclosed = open_turns(call.space, first.conversation_id or "")
     still = [turn for turn in unclosed if _group(turn) == _group(first)]
-    if stored is None or not still or still[0].id != first.id:
+    if episode is None or not still or still[0].id != first.id:
         return
-    pairs = zip(still, stored.messages, strict=False)
+    pairs = zip(still, episode.messages, strict=False)
     same = takewhile(lambda pair: pair[0].content == pair[1].content, pairs)
     # The first is among them even where it was edited since.
     ids = dict.fromkeys([first.id, *(turn.id for turn, _ in same)])

@@ -171,7 +171,7 @@ def erase(call: Call, ids: Sequence[str], *, with_merged: bool = False) -> Erase
                 raise
             return erased  # it is gone, and a repeated call would not know it
         along = _along(erased, traces, doomed, with_merged=with_merged)
-        shrunk = [id for id, said in traces.episodes.items() if id not in along and id not in doomed]
+        shrunk = [id for id in traces.episodes if id not in along and id not in doomed]
         shrunk = [id for id in shrunk if traces.episodes[id] & erased.said]
         erased.left = traces.left
         if not (doomed or along or shrunk):

@@ -47,8 +47,8 @@ def export_page(
     """
     page: list[JsonObject] = []
     size = 0
-    for item, added in call.in_time(_behind(call, after, turns=turns, history=history)):
-        size += added
+    for item, item_size in call.in_time(_behind(call, after, turns=turns, history=history)):
+        size += item_size
         if page and (len(page) == limit or size > MAX_PAGE_BYTES):
             return Exported(records=page, next=cursor(page[-1]))
         page.append(item)
@@ -95,12 +95,12 @@ def _records(call: Call, memory: Memory, *, behind: int = 0) -> Iterator[tuple[J
             "replaced_at": revision.replaced_at.isoformat(),
             "replaced_by": revision.replaced_by,
         }
-        added = size_of(image)
-        if images and size + added > MAX_RECORD_BYTES:
+        image_size = size_of(image)
+        if images and size + image_size > MAX_RECORD_BYTES:
             yield {**item, "history": images}, size
             item, images, size = {"id": memory.id}, [], 0
         images.append(image)
-        size += added
+        size += image_size
     if images:
         yield {**item, "history": images}, size
     elif not behind:

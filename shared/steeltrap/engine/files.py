@@ -131,13 +131,13 @@ def delete_path(call: Call, path: str) -> list[str]:
     ids = [file.memory.id for file in files_below(call, path)]
     if not ids:
         raise missing(path)
-    done = delete_all(call, ids)
-    if done.more:
+    result = delete_all(call, ids)
+    if result.more:
         raise Unavailable(
-            f"{len(done.ids):,} of {len(ids):,} files of {path} were deleted in time; delete it again for the rest.",
+            f"{len(result.ids):,} of {len(ids):,} files of {path} were deleted in time; delete it again for the rest.",
             part="store",
         )
-    return done.ids
+    return result.ids
 
 
 def rename_path(call: Call, old: str, new: str) -> list[File]:
@@ -211,20 +211,20 @@ def _groups(files: Sequence[File]) -> Iterator[list[File]]:
     yield group
 
 
-def _write(call: Call, texts: Sequence[tuple[str, str]], gone: Sequence[Memory]) -> list[File]:
+def _write(call: Call, texts: Sequence[tuple[str, str]], old_memories: Sequence[Memory]) -> list[File]:
     """Write new files and delete others, in one commit. Raises VersionConflict where another write came first."""
     drafts = [_draft(call, path, text) for path, text in texts]
     composed = [(draft, compose(call, draft, id=file_id(path))) for draft, (path, _) in zip(drafts, texts, strict=True)]
     changes = [_in_place(call, each) for each in creations(call, composed, surroundings=True)]
-    if purges := bool(gone) and not call.rules.retention:
+    if purges := bool(old_memories) and not call.rules.retention:
         call.space.check_purge()
     by = call.author()
     try:
-        call.commit([*changes, *(deletion(memory, by) for memory in gone)])
+        call.commit([*changes, *(deletion(memory, by) for memory in old_memories)])
     except AlreadyExists as conflict:
         raise _overtaken(conflict.id) from conflict
     if purges:
-        call.space.purge([memory.id for memory in gone])
+        call.space.purge([memory.id for memory in old_memories])
     return [_file(path, change.entry.memory) for (path, _), change in zip(texts, changes, strict=True)]
 
 

@@ -110,8 +110,8 @@ def import_records(
 def uncircled(call: Call, memories: Sequence[Memory]) -> dict[str, Memory]:
     """Imported memories by id, as `without_cycles` has them."""
     newer = sorted({memory.superseded_by for memory in memories if memory.superseded_by})
-    stored = call.space.get(newer, deleted=True)
-    return without_cycles(memories, stored, lambda id: call.space.get([id], deleted=True).get(id))
+    successors = call.space.get(newer, deleted=True)
+    return without_cycles(memories, successors, lambda id: call.space.get([id], deleted=True).get(id))
 
 
 def _add_earlier(call: Call, past: tuple[Revision, ...], *, restore: bool) -> None:
@@ -205,11 +205,11 @@ def _write_texts(
     """The ids of those that were written."""
     undated = [id for id, (draft, _) in composed.items() if draft.occurred_at is None]
     copies = call.space.copies([_text_key(composed[id][1]) for id in undated])
-    duplicates = {id for id, stored in zip(undated, copies, strict=True) if stored}
+    duplicates = {id for id, count in zip(undated, copies, strict=True) if count}
 
     def write(taken_ids: Set[str]) -> list[str]:
-        stored = call.space.get(list(composed), deleted=True).keys()
-        fresh = [id for id in composed if id not in duplicates | taken_ids | stored | (planned or set())]
+        stored_ids = call.space.get(list(composed), deleted=True).keys()
+        fresh = [id for id in composed if id not in duplicates | taken_ids | stored_ids | (planned or set())]
         if planned is not None:
             planned.update(fresh)
         else:
@@ -229,7 +229,7 @@ def import_drafts(
 ) -> Imported:
     """Write texts that are not there yet: equal text in the same scope, of the same agent and conversation.
 
-    `seen` counts the texts of this import so far, so that a line said twice is kept twice and a repeated
+    `counts`: how often this import had each text so far. So a line said twice is kept twice, and a repeated
     import adds nothing. `surroundings` looks around (surprise and links) for what is no turn,
     a block at a time.
     """
@@ -242,9 +242,9 @@ def import_drafts(
             errors[index] = error
     keys = [_text_key(memory) for _, memory in call.in_time(composed.values())]
     fresh: dict[int, tuple[Draft, Memory]] = {}
-    for (index, pair), key, stored in zip(composed.items(), keys, call.space.copies(keys), strict=True):
+    for (index, pair), key, count in zip(composed.items(), keys, call.space.copies(keys), strict=True):
         counts[key] += 1
-        if counts[key] > stored:
+        if counts[key] > count:
             fresh[index] = pair
     if planned is None:
         call.commit(creations(call, list(fresh.values()), surroundings=surroundings))
@@ -259,9 +259,9 @@ def _write_absent(call: Call, parsed: Sequence[_Parsed], *, planned: set[str] | 
     creates: dict[str, Create] = {}
 
     def write(taken_ids: Set[str]) -> tuple[list[str], set[str]]:
-        stored = call.space.get(list(first), deleted=True)
-        absent = [id for id in first if id not in stored and id not in taken_ids]
-        deleted = {id for id, memory in stored.items() if memory.deleted_at is not None}
+        memories = call.space.get(list(first), deleted=True)
+        absent = [id for id in first if id not in memories and id not in taken_ids]
+        deleted = {id for id, memory in memories.items() if memory.deleted_at is not None}
         if planned is not None:
             absent = [id for id in absent if id not in planned]
             planned.update(absent)
@@ -367,8 +367,8 @@ def import_conversations(
     """
     turns: dict[str, tuple[int, Memory]] = {}
     errors: dict[tuple[int, int], SteeltrapError] = {}
-    written: Counter[int] = Counter()
-    skipped: Counter[int] = Counter()
+    written_counts: Counter[int] = Counter()
+    skipped_counts: Counter[int] = Counter()
     # Redacted before they are split: half a secret looks like none.
     whole = [
         replace(each, messages=tuple(replace(m, message=redacted_message(call, m.message)) for m in each.messages))
@@ -384,7 +384,7 @@ def import_conversations(
                 errors[index, number] = error
                 continue
             for turn in turns_of_message:
-                skipped[index] += turn.id in turns
+                skipped_counts[index] += turn.id in turns
                 turns.setdefault(turn.id, (index, turn))
     all_turns = [turn for _, turn in turns.values()]
     for start in call.in_time(range(0, len(all_turns), _TURNS_AT_ONCE)):
@@ -396,10 +396,10 @@ def import_conversations(
         else:
             existing = set(keep_turns(call, [[turn] for turn in block], ids_of_block))
         for turn in block:
-            (skipped if turn.id in existing else written)[turns[turn.id][0]] += 1
+            (skipped_counts if turn.id in existing else written_counts)[turns[turn.id][0]] += 1
     ended = [] if planned is not None else list(dict.fromkeys(each.id for each in conversations))
     episodes = _end(call, ended, surroundings)
-    return ImportedConversations(written=written, skipped=skipped, episodes=episodes, errors=errors)
+    return ImportedConversations(written=written_counts, skipped=skipped_counts, episodes=episodes, errors=errors)
 
 
 def _named(conversation: Conversation) -> list[saving.Named]:
@@ -597,25 +597,25 @@ def undo_import(call: Call, id: str) -> ImportUndone:
         )
     call.space.check_purge()
     ids = call.space.find(OfImport(run.id))
-    removed = restored = 0
+    removed_count = restored_count = 0
     changed_since: list[Memory] = []
     try:
         for start in range(0, len(ids), _BLOCK):
-            created, changed, unchanged = _sorted_out(call, run, ids[start : start + _BLOCK])
+            created, updates, unchanged = _sorted_out(call, run, ids[start : start + _BLOCK])
             changed_since += unchanged
-            removed += len(call.space.purge(created)) if created else 0
-            for memory, image in changed:
+            removed_count += len(call.space.purge(created)) if created else 0
+            for memory, image in updates:
                 if _restore(call, memory, image):
-                    restored += 1
+                    restored_count += 1
                 else:
                     changed_since.append(memory)
     except Unavailable:
-        if not (removed or restored):
+        if not (removed_count or restored_count):
             raise
-        return ImportUndone(run=run, removed=removed, restored=restored, left=changed_since, more=True)
+        return ImportUndone(run=run, removed=removed_count, restored=restored_count, left=changed_since, more=True)
     run = replace(run, undone_at=call.now(), busy_until=None, process=None, kept=len(changed_since))
     call.space.put_import(run)
-    return ImportUndone(run=run, removed=removed, restored=restored, left=changed_since)
+    return ImportUndone(run=run, removed=removed_count, restored=restored_count, left=changed_since)
 
 
 def _continued(call: Call, name: str, formats: Sequence[str], id: str) -> Import:
@@ -635,7 +635,7 @@ def _sorted_out(
 ) -> tuple[list[str], list[tuple[Memory, Memory]], list[Memory]]:
     """The ids of what the import created, what it changed with the image before, and what was changed since."""
     created: list[str] = []
-    changed: list[tuple[Memory, Memory]] = []
+    updates: list[tuple[Memory, Memory]] = []
     unchanged: list[Memory] = []
     for start in call.in_time(range(0, len(ids), _READ_AT_ONCE)):
         for memory in call.space.get(ids[start : start + _READ_AT_ONCE], deleted=True).values():
@@ -647,8 +647,8 @@ def _sorted_out(
             elif memory.deleted_at is not None:
                 unchanged.append(memory)
             else:
-                changed.append((memory, before))
-    return created, changed, [memory for memory in unchanged if memory.deleted_at is None]
+                updates.append((memory, before))
+    return created, updates, [memory for memory in unchanged if memory.deleted_at is None]
 
 
 def _is_as_imported(memory: Memory) -> bool:

@@ -20,14 +20,14 @@ def completions(space: Space, starts: Sequence[str], *, limit: int) -> list[list
 def superseded(space: Space, ids: Sequence[str]) -> list[Memory]:
     """The memories that these superseded, deleted and expired ones too."""
     canonical_ids = {*map(canonical, ids)} - {""}
-    read = space.get(space.find(SupersededBy([*canonical_ids])), deleted=True) if canonical_ids else {}
-    return [memory for memory in read.values() if canonical(memory.superseded_by or "") in canonical_ids]
+    memories = space.get(space.find(SupersededBy([*canonical_ids])), deleted=True) if canonical_ids else {}
+    return [memory for memory in memories.values() if canonical(memory.superseded_by or "") in canonical_ids]
 
 
 def latest_writes(space: Space, limit: int) -> list[Memory]:
     """The memories among the last `limit` writes, the latest first; deleted ones too, turns left out."""
-    read = space.get(space.find(LatestWrites(limit)), deleted=True).values()
-    return [memory for memory in read if memory.source != "conversation"]
+    memories = space.get(space.find(LatestWrites(limit)), deleted=True).values()
+    return [memory for memory in memories if memory.source != "conversation"]
 
 
 def open_turns(space: Space, conversation_id: str) -> list[Memory]:
@@ -48,27 +48,29 @@ def linked(space: Space, ids: Sequence[str]) -> tuple[dict[str, list[Association
     canonical_ids = {id: canonical(id) for id in ids}
     wanted_ids = {*canonical_ids.values()} - {""}
     sources = space.find(LinkedTo([*wanted_ids])) if wanted_ids else []
-    read = space.get([*wanted_ids.union(sources)])
+    memories = space.get([*wanted_ids.union(sources)])
     links: dict[str, list[tuple[str, Link]]] = defaultdict(list)
-    for source, memory in read.items():
+    for source, memory in memories.items():
         for link in memory.links:
             target = canonical(link.target_id)
             if source in wanted_ids:
                 links[source].append((target, link))
             if target in wanted_ids:
                 links[target].append((source, link))
-    read |= space.get(list({other for of_id in links.values() for other, _ in of_id} - read.keys()))
-    return {id: _merged(links[one], read) for id, one in canonical_ids.items()}, read
+    memories |= space.get(list({other for of_id in links.values() for other, _ in of_id} - memories.keys()))
+    return {id: _merged(links[one], memories) for id, one in canonical_ids.items()}, memories
 
 
-def _merged(links: Sequence[tuple[str, Link]], read: dict[str, Memory]) -> list[Association]:
+def _merged(links: Sequence[tuple[str, Link]], memories: dict[str, Memory]) -> list[Association]:
     merged: dict[str, Association] = {}
     for other, link in links:
-        end = read.get(other)
+        end = memories.get(other)
         if end is None or end.is_superseded() or end.source == "conversation":
             continue
         strength, manual = link.strength, link.manual
         if (earlier := merged.get(other)) is not None:
             strength, manual = max(earlier.strength, strength), earlier.manual or manual
         merged[other] = Association(memory_id=other, strength=strength, manual=manual)
-    return sorted(merged.values(), key=lambda a: (-a.strength, -to_micros(read[a.memory_id].created_at), a.memory_id))
+    return sorted(
+        merged.values(), key=lambda a: (-a.strength, -to_micros(memories[a.memory_id].created_at), a.memory_id)
+    )

@@ -78,10 +78,10 @@ def by_earlier_text(call: Call, query: str, filter: Filter, limit: int) -> list[
     """
     about = subject(query)
     latest = latest_writes(call.space, _LATEST) if about else []
-    changed = [memory for memory in latest if memory.version > 1 and admits(filter, memory, call.now())]
+    updated_notes = [memory for memory in latest if memory.version > 1 and admits(filter, memory, call.now())]
     score = 1 - call.rules.ranking.vector
     hits = []
-    for memory in call.in_time(changed[:_MOST_CHANGED]):
+    for memory in call.in_time(updated_notes[:_MOST_CHANGED]):
         earlier = call.space.revisions(memory.id, after=memory.version - 2, limit=1)
         if earlier and about.issubset(tokens(earlier[0].memory.content)):
             hits.append(Hit(memory=memory, score=round(score, 4)))

@@ -42,10 +42,10 @@ def put(call: Call, items: Sequence[PutItem]) -> list[Memory]:
     if len(items) > most:
         raise TooLarge(f"{len(items)} memories in one put; at most {most}. Split it.")
 
-    def write(stored: Mapping[str, Memory]) -> list[Memory]:
-        entries = _entries(call, ids, items, stored)
+    def write(memories: Mapping[str, Memory]) -> list[Memory]:
+        entries = _entries(call, ids, items, memories)
         try:
-            call.commit([_change(call, new, stored.get(new.memory.id)) for new in entries])
+            call.commit([_change(call, new, memories.get(new.memory.id)) for new in entries])
         except AlreadyExists as race:
             raise VersionConflict(race.message, id=race.id) from race
         return [new.memory for new in entries]
@@ -53,11 +53,11 @@ def put(call: Call, items: Sequence[PutItem]) -> list[Memory]:
     return call.change(lambda: call.space.get(ids, deleted=True), write)
 
 
-def _entries(call: Call, ids: Sequence[str], items: Sequence[PutItem], stored: Mapping[str, Memory]) -> list[Entry]:
-    images = [_image(call, id, item.draft, stored.get(id)) for id, item in zip(ids, items, strict=True)]
+def _entries(call: Call, ids: Sequence[str], items: Sequence[PutItem], memories: Mapping[str, Memory]) -> list[Entry]:
+    images = [_image(call, id, item.draft, memories.get(id)) for id, item in zip(ids, items, strict=True)]
     check_rollback_size(images)
     entries = [unchanged_text(image) for image in images]
-    places = [i for i, image in enumerate(images) if _needs_embedding(call, stored.get(image.id), image)]
+    places = [i for i, image in enumerate(images) if _needs_embedding(call, memories.get(image.id), image)]
     vectors = embed_memories(call, [images[i] for i in places])
     around = look_around(call, [images[i] for i in places], vectors)
     for i, embeddings, surroundings in zip(places, vectors, around, strict=True):

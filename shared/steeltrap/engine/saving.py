@@ -67,12 +67,12 @@ def save(call: Call, draft: Draft, guard: Guard | None = None) -> Saved:
     [embeddings] = embed_memories(call, [memory])
     [around] = look_around(call, [memory], [embeddings])
     memory = with_surroundings(call, memory, draft, around)
-    [stored] = _create(call, Create(entry=entry(memory, embeddings), guard=guard))
+    [result] = _create(call, Create(entry=entry(memory, embeddings), guard=guard))
     others = _in_view(call, novelty.others(around, memory.supersedes))
     nearest = others[0] if others else None
     return Saved(
-        memory=stored,
-        existed=stored is not memory,
+        memory=result,
+        existed=result is not memory,
         nearest_id=nearest.id if nearest else None,
         similarity=round(nearest.cosine, 4) if nearest else None,
         probably_supersedes=nearest.id if nearest and novelty.probably_superseded(nearest, call.embedder) else None,
@@ -250,25 +250,27 @@ def message_ids(call: Call, messages: Sequence[Named]) -> list[str]:
     wanted_ids = dict.fromkeys(
         id for ids_in_scope, id in zip(scoped, universal, strict=True) if id for id in (*ids_in_scope, id)
     )
-    stored = _stored(call, list(wanted_ids))
+    memories = _stored(call, list(wanted_ids))
     first_messages: dict[str, Named] = {}
     ids: list[str] = []
     for each, ids_in_scope, own in zip(call.in_time(messages), scoped, universal, strict=True):
         if own is None:
             ids.append(ids_in_scope[0])
-        elif (id := next((id for id in ids_in_scope if id in stored), None)) is not None:
+        elif (id := next((id for id in ids_in_scope if id in memories), None)) is not None:
             ids.append(id)
         else:
             ids.append(
-                own if _is_same(call, each, stored.get(own), first_messages.setdefault(own, each)) else ids_in_scope[0]
+                own
+                if _is_same(call, each, memories.get(own), first_messages.setdefault(own, each))
+                else ids_in_scope[0]
             )
     return ids
 
 
-def _is_same(call: Call, message: Named, stored: Memory | None, first: Named) -> bool:
-    if stored is None:
+def _is_same(call: Call, message: Named, memory: Memory | None, first: Named) -> bool:
+    if memory is None:
         return message.conversation_id == first.conversation_id or message.text == first.text
-    return message.conversation_id == stored.conversation_id or message.text == first_image(call, stored).content
+    return message.conversation_id == memory.conversation_id or message.text == first_image(call, memory).content
 
 
 def _stored(call: Call, ids: Sequence[str]) -> dict[str, Memory]:
@@ -448,8 +450,8 @@ def _create(call: Call, change: Create) -> list[Memory]:
 
 
 def _all_or_nothing(call: Call, changes: dict[int, Create]) -> Batch:
-    def write(read: tuple[dict[str, Replace], dict[int, SteeltrapError]]) -> Batch:
-        marks, errors = read
+    def write(outcome: tuple[dict[str, Replace], dict[int, SteeltrapError]]) -> Batch:
+        marks, errors = outcome
         if errors:
             return Batch(memories=[], errors=errors)
         return Batch(memories=create_all(call, list(changes.values()), list(marks.values())), errors={})

@@ -94,8 +94,8 @@ def search(call: Call, request: Search, rerank: Ranker | None = None) -> Found:
             return _search_corrected(call, request, rerank, corrected)
     with call.measure.stage("rank"):
         ranking = _rank(call, request, plan, matches)
-    found = _answer(call, request, plan, ranking, rerank)
-    return replace(found, outcome=offline.outcome(call, found.outcome) or found.outcome)
+    answer = _answer(call, request, plan, ranking, rerank)
+    return replace(answer, outcome=offline.outcome(call, answer.outcome) or answer.outcome)
 
 
 @frozen
@@ -205,9 +205,9 @@ def _answer(call: Call, request: Search, plan: _Plan, ranking: _Ranking, rerank:
         ranked = _ordered(call, request, scored, passed if request.mentions and len(relevant) else relevant)
         if rerank:
             ranked = sorted(rerank(ranked), key=lambda f: (-f.score, -f.created, f.id))
-        chosen = _cut(call, request, ranked)
+        best = _cut(call, request, ranked)
         less_sure = _less_sure(request, scored, passed, relevant) if request.precision == "likely" else []
-    all_hits = _hydrate(call, request.filter, chosen)
+    all_hits = _hydrate(call, request.filter, best)
     if request.mentions:
         all_hits = _mentioned(all_hits, request, {scored.candidates.ids[place] for place in relevant})
     if request.said_once:
@@ -293,7 +293,7 @@ def _plan(call: Call, request: Search) -> _Plan:
         )
     named_days = _days(call, request.query)
     # The words of a date say when, not what.
-    meant = request.query if named_days is None or not query_tokens(named_days.rest) else named_days.rest
+    text = request.query if named_days is None or not query_tokens(named_days.rest) else named_days.rest
     weight = _weight(call, request)
     is_ranked_by_rules = weight is None
     speakers: frozenset[str] = frozenset()
@@ -301,11 +301,11 @@ def _plan(call: Call, request: Search) -> _Plan:
         from ..ranking.scoring import without_names
 
         speakers = call.space.speakers()
-        meant = without_names(without_frame(meant), speakers)
+        text = without_names(without_frame(text), speakers)
     worded = without_frame(request.query) if is_ranked_by_rules else request.query
     query = Query(
         tokens=_tokens(worded, named_days) if request.mode != "semantic" else (),
-        embedding=_embedding(call, request, meant, is_ranked_by_rules),
+        embedding=_embedding(call, request, text, is_ranked_by_rules),
         filter=request.filter,
         per_leg=_per_leg(request),
         by_term=is_ranked_by_rules,
@@ -315,12 +315,12 @@ def _plan(call: Call, request: Search) -> _Plan:
     return _Plan(query=query, named_days=named_days, speakers=speakers, weight=weight)
 
 
-def _embedding(call: Call, request: Search, meant: str, is_ranked_by_rules: bool) -> Embedding | None:
+def _embedding(call: Call, request: Search, text: str, is_ranked_by_rules: bool) -> Embedding | None:
     if request.mode == "keyword":
         return None
     if is_ranked_by_rules:
-        return embedded_with_question(meant, call.embed, call.embedder)
-    return call.embed([meant], "query")[0]
+        return embedded_with_question(text, call.embed, call.embedder)
+    return call.embed([text], "query")[0]
 
 
 def _tokens(query: str, named_days: Asked | None) -> tuple[str, ...]:
@@ -353,8 +353,8 @@ def _cut(call: Call, request: Search, ranked: "Iterable[Fused]") -> "list[Fused]
     pool = list(islice(ranked, request.pool()))
     ids = [f.id for f in pool]
     vectors = to_chunks(call.space.embeddings(ids))
-    chosen = set(distinct(ids, vectors, diversity.threshold, request.limit, call.deadline))
-    return [f for f in pool if f.id in chosen]
+    distinct_ids = set(distinct(ids, vectors, diversity.threshold, request.limit, call.deadline))
+    return [f for f in pool if f.id in distinct_ids]
 
 
 def _scored(call: Call, request: Search, plan: _Plan, candidates: Candidates, days: "OnDays | None") -> "Scored":

@@ -28,14 +28,14 @@ Strategy = Literal["skip_duplicates", "overwrite", "create_versions", "merge_met
 Fate = Literal["new", "version", "overwritten", "merged", "skipped"]
 
 
-def fate_of(imported: Memory, stored: Sequence[Memory], strategy: Strategy) -> tuple[Fate, Memory | None]:
+def fate_of(imported: Memory, matches: Sequence[Memory], strategy: Strategy) -> tuple[Fate, Memory | None]:
     """The action for a memory of the file, and the stored memory that it meets."""
-    if not stored:
+    if not matches:
         return "new", None
     if strategy == "create_versions":
-        same = next((old for old in stored if not differs(old, imported)), None)
-        return ("version", stored[0]) if same is None else ("skipped", same)
-    old = stored[0]
+        same = next((old for old in matches if not differs(old, imported)), None)
+        return ("version", matches[0]) if same is None else ("skipped", same)
+    old = matches[0]
     if strategy == "skip_duplicates" or not differs(old, imported):
         return "skipped", old
     if strategy == "overwrite":
@@ -55,11 +55,11 @@ def differs(old: Memory, imported: Memory) -> bool:
 
 def overwriting(old: Memory, imported: Memory) -> Edit:
     """The edit that puts the file's in place of what is here."""
-    removed = dict.fromkeys(key for key in old.metadata if key not in imported.metadata)
+    blanks = dict.fromkeys(key for key in old.metadata if key not in imported.metadata)
     return Edit(
         content=imported.content,
         tags=imported.tags,
-        metadata={**removed, **imported.metadata},
+        metadata={**blanks, **imported.metadata},
         category=imported.category,
         context=imported.context,
         confidence=imported.confidence,
@@ -73,9 +73,9 @@ def overwriting(old: Memory, imported: Memory) -> Edit:
 def merging(old: Memory, imported: Memory) -> Edit:
     """The edit that adds the file's tags and metadata to what is here."""
     folded = {fold_tag(tag) for tag in old.tags}
-    added = tuple(tag for tag in imported.tags if fold_tag(tag) not in folded)
+    new_tags = tuple(tag for tag in imported.tags if fold_tag(tag) not in folded)
     return Edit(
-        tags=old.tags + added,
+        tags=old.tags + new_tags,
         metadata=imported.metadata or None,
         category=imported.category if old.category is None else None,
     )
@@ -164,8 +164,8 @@ def _plan(call: Call, items: Sequence[Item], strategy: Strategy, *, anywhere: bo
         if by_id is not None and not (by_id.is_visible(now) and (anywhere or by_id.scope == imported.scope)):
             by_id = None
         by_text = texts.get(_place(imported), [])
-        stored = by_text if by_id is None else [by_id, *by_text]
-        fate, old = fate_of(imported, stored, strategy) if imported.is_visible(now) else ("skipped", None)
+        matches = by_text if by_id is None else [by_id, *by_text]
+        fate, old = fate_of(imported, matches, strategy) if imported.is_visible(now) else ("skipped", None)
         if fate in _CREATED:
             free = next((id for id in (imported.id, spare[index]) if id not in taken_memories), None)
             id = free or saving.new_id(call, imported.source, index)
@@ -268,8 +268,8 @@ def _create_all(call: Call, block: Sequence[_Step]) -> dict[int, SteeltrapError]
 
 def _overtaken(call: Call, step: _Step, conflict: Conflict) -> dict[int, SteeltrapError]:
     """Nothing where the other one wrote just what the file has, else why this one was left out."""
-    stored = call.space.get([step.id]).get(step.id)
-    if stored is None or differs(stored, step.imported):
+    memory = call.space.get([step.id]).get(step.id)
+    if memory is None or differs(memory, step.imported):
         return {step.index: conflict}
     step.fate = "skipped"
     return {}

@@ -65,11 +65,11 @@ def commit_edits(call: Call, edits: list[tuple[Memory, Edit]]) -> list[Memory]:
 def prepare(call: Call, edits: list[tuple[Memory, Edit]]) -> list[Entry]:
     """The entries that the edits make: texts that changed embedded in one batch, links found again."""
     images = [edited(call, old, edit) for old, edit in edits]
-    changed = [i for i, (old, _) in enumerate(edits) if is_found_otherwise(old, images[i])]
-    vectors = embed_memories(call, [images[i] for i in changed])
-    around = look_around(call, [images[i] for i in changed], vectors)
+    places = [i for i, (old, _) in enumerate(edits) if is_found_otherwise(old, images[i])]
+    vectors = embed_memories(call, [images[i] for i in places])
+    around = look_around(call, [images[i] for i in places], vectors)
     entries = [unchanged_text(image) for image in images]
-    for i, embeddings, surroundings in zip(changed, vectors, around, strict=True):
+    for i, embeddings, surroundings in zip(places, vectors, around, strict=True):
         if surroundings is None:
             pending = images[i].source != "conversation"
             entries[i] = entry(replace(images[i], lookaround_pending=pending), embeddings)
@@ -126,8 +126,8 @@ def _all_or_nothing(call: Call, edits: Sequence[NamedEdit | InvalidInput]) -> Ba
             "split the batch."
         )
 
-    def write(read: tuple[list[tuple[Memory, Edit]], dict[int, SteeltrapError]]) -> Batch:
-        images, errors = read
+    def write(outcome: tuple[list[tuple[Memory, Edit]], dict[int, SteeltrapError]]) -> Batch:
+        images, errors = outcome
         if errors:
             return Batch(memories=[], errors=errors)
         check_rollback_size([edited(call, image, edit) for image, edit in images])

@@ -113,13 +113,13 @@ def _is_embedded_otherwise(call: Call, memory: Memory, since: int) -> bool:
 
 def _reanalyse(call: Call, memories: Sequence[Memory], since: int) -> int:
     """Write them with new words, and new vectors where the embedder has others."""
-    stored = call.space.embeddings([memory.id for memory in memories])
-    memories = [memory for memory in memories if memory.id in stored]
+    embeddings = call.space.embeddings([memory.id for memory in memories])
+    memories = [memory for memory in memories if memory.id in embeddings]
     if not memories:
         return 0
     outdated = [memory for memory in memories if _is_embedded_otherwise(call, memory, since)]
-    stored |= {memory.id: new for memory, new in zip(outdated, embed_memories(call, outdated), strict=True)}
-    changes = [Replace(entry=entry(memory, stored[memory.id]), expected=memory.version) for memory in memories]
+    embeddings |= {memory.id: new for memory, new in zip(outdated, embed_memories(call, outdated), strict=True)}
+    changes = [Replace(entry=entry(memory, embeddings[memory.id]), expected=memory.version) for memory in memories]
     try:
         call.space.commit(changes)
         return len(changes)
@@ -158,7 +158,7 @@ def reindex(
     index: IndexUpkeep,
     *,
     accept_refused: bool = False,
-    advance: Callable[[int], None] = lambda written: None,
+    advance: Callable[[int], None] = lambda count: None,
     may_go_on: Callable[[], bool] = lambda: True,
     pause: Callable[[float], None] = time.sleep,
 ) -> Reindexed:
@@ -201,9 +201,9 @@ def mend(truth: Truth, index: IndexUpkeep, user: str, *, pause: Callable[[float]
         if len(block) == _BLOCK:
             _write(index.mend, block, mended, pause)
             block = []
-    stored = truth.held(user)
-    missing = {id: held for id, held in before.items() if held.is_there and id not in stored}
-    block += [Tombstone(user=user, id=id, index_version=held.index_version + 1) for id, held in missing.items()]
+    states = truth.held(user)
+    missing = {id: state for id, state in before.items() if state.is_there and id not in states}
+    block += [Tombstone(user=user, id=id, index_version=state.index_version + 1) for id, state in missing.items()]
     _write(index.mend, block, mended, pause)
     return mended
 
@@ -299,27 +299,27 @@ def count_strays(truth: Truth, index: IndexUpkeep, *, before: int) -> int:
     While others write it may be too low. Raises Unavailable, Throttled.
     """
     index.refresh()
-    held = (one for user in truth.users() for one in index.held(user.key).values())
-    stored_count = sum(one.is_there and one.index_version < before for one in held)
+    states = (one for user in truth.users() for one in index.held(user.key).values())
+    stored_count = sum(one.is_there and one.index_version < before for one in states)
     return max(0, index.count(before=before) - stored_count)
 
 
 def _compare(user: UserRef, truth: Truth, index: IndexUpkeep) -> set[Difference]:
     # The index first: what comes to be meanwhile is a difference that the second look doesn't find.
     indexed = index.held(user.key)
-    stored = truth.held(user.key)
-    kinds = {id: _kind(stored.get(id), indexed.get(id)) for id in stored.keys() | indexed.keys()}
+    truth_states = truth.held(user.key)
+    kinds = {id: _kind(truth_states.get(id), indexed.get(id)) for id in truth_states.keys() | indexed.keys()}
     return {Difference(user=user, id=id, kind=kind) for id, kind in kinds.items() if kind is not None}
 
 
-def _kind(stored: Held | None, indexed: Held | None) -> Kind | None:
+def _kind(truth_state: Held | None, indexed: Held | None) -> Kind | None:
     if indexed is None:
         return "missing"
-    if stored is None or not stored.is_there:
+    if truth_state is None or not truth_state.is_there:
         if indexed.is_there:
             return "superfluous"
-        return None if stored is None or indexed.index_version >= stored.index_version else "stale"
-    return None if indexed == stored else "stale"
+        return None if truth_state is None or indexed.index_version >= truth_state.index_version else "stale"
+    return None if indexed == truth_state else "stale"
 
 
 def counted(differences: Iterable[Difference]) -> Mapping[Kind, int]:
