@@ -37,13 +37,13 @@ def estimate_tokens(text: str) -> int:
     return (plain + 3) // 4 + len(text) - plain
 
 
-def fit(found: Sequence[Hit], query: str, budget: int, sized: Sizing | None) -> list[Hit]:
+def fit(hits: Sequence[Hit], query: str, budget: int, sized: Sizing | None) -> list[Hit]:
     """The first memories, as many as fit: with previews where `sized` measures them, else whole, and at least one."""
     if sized is None:
-        return list(found[: count_whole([hit.memory.content for hit in found], budget)])
+        return list(hits[: count_whole([hit.memory.content for hit in hits], budget)])
     return [
-        replace(hit, preview=shown.text, left_out=shown.left_out) if shown.left_out else hit
-        for hit, shown in zip(found, pack(map(sized, found), query, budget), strict=False)
+        replace(hit, preview=part.text, left_out=part.left_out) if part.left_out else hit
+        for hit, part in zip(hits, pack(map(sized, hits), query, budget), strict=False)
     ]
 
 
@@ -56,9 +56,9 @@ def in_part(text: str, query: str = "") -> Shown:
     return Shown(part, estimate_tokens(text) - estimate_tokens(part))
 
 
-def long_in_part(found: Sequence[Hit], query: str) -> list[Hit]:
+def long_in_part(hits: Sequence[Hit], query: str) -> list[Hit]:
     """The same results, the texts of very long ones in part."""
-    return [_in_part(hit, query) for hit in found]
+    return [_in_part(hit, query) for hit in hits]
 
 
 def _in_part(hit: Hit, query: str) -> Hit:
@@ -87,20 +87,20 @@ def pack(results: Iterable[Sized], query: str, budget: int) -> list[Shown]:
     """
     fitting = list(_fitting(results, budget))
     room = budget - sum(_least(result) for result in fitting)
-    asked = frozenset(query_tokens(query))
-    shown = []
+    query_words = frozenset(query_tokens(query))
+    parts = []
     for result in fitting:
         length = estimate_tokens(result.text)
         some = min(length, PREVIEW_TOKENS)
         if length - some + result.rest <= room:
             room -= length - some + result.rest
-            shown.append(Shown(result.text, 0))
+            parts.append(Shown(result.text, 0))
             continue
         more = min(length - some, room)
         room -= more
-        text = _preview(result.text, asked, some + more)
-        shown.append(Shown(text, result.rest + length - estimate_tokens(text)))
-    return shown
+        text = _preview(result.text, query_words, some + more)
+        parts.append(Shown(text, result.rest + length - estimate_tokens(text)))
+    return parts
 
 
 def preview(text: str, query: str, size: int) -> str:
@@ -123,25 +123,25 @@ def _fitting(results: Iterable[Sized], budget: int) -> Iterator[Sized]:
         yield result
 
 
-def _preview(text: str, asked: Set[str], size: int) -> str:
+def _preview(text: str, query_words: Set[str], size: int) -> str:
     if estimate_tokens(text) <= size:
         return text
     if size <= 2 * _MARKED:
         return _beginning(text, size)
-    start = _best_start(text, asked, size - 2 * _MARKED)
+    start = _best_start(text, query_words, size - 2 * _MARKED)
     before = f"{_MARK} " if start else ""
     part = _beginning(text[start:], size - (2 * _MARKED if start else _MARKED)).rstrip()
     after = f" {_MARK}" if start + len(part) < len(text.rstrip()) else ""
     return before + part + after
 
 
-def _best_start(text: str, asked: Set[str], room: int) -> int:
+def _best_start(text: str, query_words: Set[str], room: int) -> int:
     """Where the preview begins: at 0, or so that the part with most of the query's words lies in its middle."""
     parts = [(start, text[start:stop]) for start, stop in _parts(text)]
-    said = [asked & set(tokens(part)) for _, part in parts]
-    worth = _worth(asked, said)
+    word_sets = [query_words & set(tokens(part)) for _, part in parts]
+    worth = _worth(query_words, word_sets)
     sizes = [estimate_tokens(part) + 1 for _, part in parts]
-    scores = list(_scores(said, sizes, room, worth))
+    scores = list(_scores(word_sets, sizes, room, worth))
     best = max(scores, default=0.0)
     if not scores or scores[0] + OPENING * sum(worth.values()) >= best:
         return 0
@@ -155,25 +155,25 @@ def _best_start(text: str, asked: Set[str], room: int) -> int:
     return parts[first][0]
 
 
-def _scores(said: Sequence[Set[str]], sizes: Sequence[int], room: int, worth: dict[str, float]) -> Iterator[float]:
+def _scores(word_sets: Sequence[Set[str]], sizes: Sequence[int], room: int, worth: dict[str, float]) -> Iterator[float]:
     """The value of the words in a preview, for each part that it may begin with. Its end only moves on, so each part
     comes in once and goes once."""
-    shown: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     end = 0
     for first, size in enumerate(sizes):
-        while end < len(said) and (end == first or sizes[end] <= room):
-            shown.update(said[end])
+        while end < len(word_sets) and (end == first or sizes[end] <= room):
+            counts.update(word_sets[end])
             room -= sizes[end]
             end += 1
-        yield sum(worth[word] for word in sorted(shown))
+        yield sum(worth[word] for word in sorted(counts))
         room += size
-        shown -= Counter(said[first])
+        counts -= Counter(word_sets[first])
 
 
-def _worth(asked: Set[str], said: Sequence[Set[str]]) -> dict[str, float]:
+def _worth(query_words: Set[str], word_sets: Sequence[Set[str]]) -> dict[str, float]:
     """The value of each of the query's words: more if fewer parts of the text have it, and most if none has."""
-    mentions = Counter(word for words in said for word in words)
-    return {word: log(1 + len(said) / (mentions[word] or 0.5)) for word in sorted(asked)}
+    mentions = Counter(word for words in word_sets for word in words)
+    return {word: log(1 + len(word_sets) / (mentions[word] or 0.5)) for word in sorted(query_words)}
 
 
 def _parts(text: str) -> Iterator[tuple[int, int]]:

@@ -111,12 +111,12 @@ def names(query: str) -> list[str]:
 
     A capital that begins a sentence tells nothing, nor one of an abbreviation, nor any in German.
     """
-    found = _TOKEN.findall(query)
-    if any(word.lower() in _GERMAN for word in found):
+    pieces = _TOKEN.findall(query)
+    if any(word.lower() in _GERMAN for word in pieces):
         return []
     return [
         word
-        for before, word in zip([".", *found], found, strict=False)
+        for before, word in zip([".", *pieces], pieces, strict=False)
         if before not in ".?!:" and word[0].isupper() and not word.isupper() and word.lower() not in STOP_WORDS
     ]
 
@@ -147,14 +147,14 @@ def said_once(hits: Sequence[Hit], limit: int) -> list[Hit]:
     The turn stays because it has the words that were asked for, where an episode's text is a summary.
     Twice as many hits are enough to fill the limit: each episode that goes leaves a turn of its own.
     """
-    kept = list(hits)
+    rest = list(hits)
     while True:
-        best = kept[:limit]
+        best = rest[:limit]
         turns = {_turn(hit.memory) for hit in best if hit.memory.source == "conversation"}
         repeated = {hit.memory.id for hit in best if not turns.isdisjoint(_messages(hit.memory))}
         if not repeated:
             return best
-        kept = [hit for hit in kept if hit.memory.id not in repeated]
+        rest = [hit for hit in rest if hit.memory.id not in repeated]
 
 
 def _turn(memory: Memory) -> _Said:
@@ -164,7 +164,7 @@ def _turn(memory: Memory) -> _Said:
 def _messages(memory: Memory) -> set[_Said]:
     if not memory.is_episode:
         return set()
-    return {(memory.conversation_id, memory.agent_id, said.content, said.time) for said in memory.messages}
+    return {(memory.conversation_id, memory.agent_id, message.content, message.time) for message in memory.messages}
 
 
 _WORDS: Final = (
@@ -194,12 +194,12 @@ def asks_for_past(query: str) -> bool:
     lowered = query.lower()
     if "before" in lowered and any(map(_asks_before, re.split(_SENTENCE_END, lowered))):
         return True
-    return any(said in lowered and re.search(pattern, lowered) for said, pattern in _PATTERNS.items())
+    return any(hint in lowered and re.search(pattern, lowered) for hint, pattern in _PATTERNS.items())
 
 
 def _asks_before(sentence: str) -> bool:
     """ "where did Ana live before Porto?", but not "what must I check before I deploy?" """
-    last = max((found.start() for found in re.finditer(_BEFORE, sentence)), default=0)
+    last = max((match.start() for match in re.finditer(_BEFORE, sentence)), default=0)
     return last > 0 and re.search(_HAPPENED, sentence[:last]) is not None
 
 

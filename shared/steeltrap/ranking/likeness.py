@@ -31,9 +31,11 @@ def to_chunks(embeddings: Mapping[str, Sequence[Embedding]]) -> dict[str, Chunks
 
 def alike(pairs: Collection[Pair], vectors: Mapping[str, Chunks], floor: float, deadline: Deadline) -> frozenset[Pair]:
     """Those pairs whose nearest chunks reach the floor. Raises Unavailable if comparing takes too long."""
-    known = [(one, other) for one, other in pairs if one in vectors and other in vectors]
+    comparable_pairs = [(one, other) for one, other in pairs if one in vectors and other in vectors]
     return frozenset(
-        (one, other) for one, other in known if _near([vectors[one]], [vectors[other]], floor, deadline)[0, 0]
+        (one, other)
+        for one, other in comparable_pairs
+        if _near([vectors[one]], [vectors[other]], floor, deadline)[0, 0]
     )
 
 
@@ -44,32 +46,32 @@ def distinct(
 
     Only chosen memories are compared with the rest. Raises Unavailable if that takes too long.
     """
-    chosen: list[str] = []
-    known: list[Chunks] = []
+    picks: list[str] = []
+    pick_vectors: list[Chunks] = []
     for start in range(0, len(ids), TILE):
-        if len(chosen) == limit:
+        if len(picks) == limit:
             break
         block = ids[start : start + TILE]
-        fresh = _unlike({id: vectors[id] for id in block if id in vectors}, known, floor, deadline)
+        fresh = _unlike({id: vectors[id] for id in block if id in vectors}, pick_vectors, floor, deadline)
         place = {id: i for i, id in enumerate(fresh)}
         near = _near(list(fresh.values()), list(fresh.values()), floor, deadline)
         left_out = np.zeros(len(fresh), np.bool_)
         for id in block:
             if id in vectors and (id not in fresh or left_out[place[id]]):
                 continue
-            if len(chosen) == limit:
+            if len(picks) == limit:
                 break
-            chosen.append(id)
+            picks.append(id)
             if id in fresh:
-                known.append(fresh[id])
+                pick_vectors.append(fresh[id])
                 left_out |= near[place[id]]
-    return chosen
+    return picks
 
 
-def _unlike(block: dict[str, Chunks], known: Sequence[Chunks], floor: float, deadline: Deadline) -> dict[str, Chunks]:
-    """Those of a block that are alike to none of the known."""
-    for start in range(0, len(known), TILE):
-        near = _near(list(block.values()), known[start : start + TILE], floor, deadline)
+def _unlike(block: dict[str, Chunks], others: Sequence[Chunks], floor: float, deadline: Deadline) -> dict[str, Chunks]:
+    """Those of a block that are alike to none of the others."""
+    for start in range(0, len(others), TILE):
+        near = _near(list(block.values()), others[start : start + TILE], floor, deadline)
         block = {id: chunks for (id, chunks), of_id in zip(block.items(), near, strict=True) if not of_id.any()}
     return block
 

@@ -94,12 +94,12 @@ def is_japanese(text: str) -> bool:
     return not text.isascii() and 5 * len(_KANA.findall(text)) >= len(text)
 
 
-def others(around: Surroundings | None, known: Collection[str]) -> list[Neighbour]:
+def others(around: Surroundings | None, excluded_ids: Collection[str]) -> list[Neighbour]:
     """The ids of what lies near, nearest first, without these ids."""
     if around is None or around.nearest is None:
         return []
     near = {neighbour.id: neighbour for neighbour in (around.nearest, *around.near)}
-    return [neighbour for neighbour in near.values() if neighbour.id not in known]
+    return [neighbour for neighbour in near.values() if neighbour.id not in excluded_ids]
 
 
 def probably_superseded(nearest: Neighbour, scale: Scale) -> bool:

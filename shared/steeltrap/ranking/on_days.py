@@ -55,17 +55,17 @@ def on_days(question: str, candidates: Candidates, today: date, zone: tzinfo | N
         return None
     candidates = _without_days(candidates)
     when = _Times.of(candidates, zone)
-    named = asked(question, today, when.years())
-    if named is None:
+    dates = asked(question, today, when.years())
+    if dates is None:
         none = np.zeros(len(candidates), np.bool_)
         return OnDays(candidates=candidates, exact=none, near=none, says_more=none)
-    weighed, says_more = _weighed(candidates, named.parts, when)
+    weighed, says_more = _weighed(candidates, dates.parts, when)
     return OnDays(
         candidates=weighed,
-        exact=when.on(named.spans),
-        near=when.near(span for span in named.spans if not _is_year(span)),
+        exact=when.on(dates.spans),
+        near=when.near(span for span in dates.spans if not _is_year(span)),
         says_more=says_more,
-        is_short=bool(named.days(SHORT)) or all(part.relative for part in named.parts),
+        is_short=bool(dates.days(SHORT)) or all(part.relative for part in dates.parts),
     )
 
 
@@ -93,7 +93,7 @@ class _Times:
 
     def on(self, spans: Iterable[Days]) -> Column:
         """Which happened on a day of the spans, exactly."""
-        found = np.zeros(len(self.at), np.bool_)
+        matches = np.zeros(len(self.at), np.bool_)
         for span in dict.fromkeys(spans):
             start, end, changes = bounds(span, self.zone)
             is_on = (self.at >= start) & (self.at < end)
@@ -101,17 +101,17 @@ class _Times:
                 for place in np.flatnonzero((self.at >= change) & (self.at < after)).tolist():
                     is_on[place] = span[0] <= day_at(int(self.at[place]), self.zone) <= span[1]
             first, last = floating_bounds(span)
-            found |= np.where(self.is_day, (self.at >= first) & (self.at < last), is_on)
-        return found
+            matches |= np.where(self.is_day, (self.at >= first) & (self.at < last), is_on)
+        return matches
 
     def near(self, spans: Iterable[Days]) -> Column:
         """Which happened within 14 days of one."""
-        found = np.zeros(len(self.at), np.bool_)
+        matches = np.zeros(len(self.at), np.bool_)
         margin = NEAR * MICROS_PER_DAY
         for span in dict.fromkeys(spans):
             start, end, _ = bounds(span, self.zone)
-            found |= (self.at >= start - margin) & (self.at < end + margin)
-        return found
+            matches |= (self.at >= start - margin) & (self.at < end + margin)
+        return matches
 
 
 def _without_days(candidates: Candidates) -> Candidates:
@@ -120,12 +120,12 @@ def _without_days(candidates: Candidates) -> Candidates:
     days = [place for place, token in enumerate(candidates.frequencies) if _DAY.fullmatch(token)]
     if candidates.bm25 is None or not days:
         return candidates
-    added = sum((_own(candidates, place) for place in days), np.zeros(len(candidates)))
+    day_scores = sum((_own(candidates, place) for place in days), np.zeros(len(candidates)))
     others = [place for place in range(len(candidates.frequencies)) if place not in days]
     tokens_ = list(candidates.frequencies.items())
     return replace(
         candidates,
-        bm25=_rounded(candidates.bm25 - added),
+        bm25=_rounded(candidates.bm25 - day_scores),
         frequencies=dict(tokens_[place] for place in others),
         terms=[candidates.terms[place] for place in others] if candidates.terms else (),
     )
@@ -146,20 +146,20 @@ def _weighed(candidates: Candidates, parts: Sequence[Part], when: _Times) -> tup
             own = of_days.get(places[token])
             own = _own(candidates, places[token]) if own is None else own
             # Another "yesterday" is another day, but a date that is written out is what it says.
-            kept = np.where(is_on, own, 0.0) if part.relative and is_on.any() else own
-            having = kept > 0
+            day_scores = np.where(is_on, own, 0.0) if part.relative and is_on.any() else own
+            having = day_scores > 0
             before = frequencies[token]
-            gone = int(np.count_nonzero((own > 0) & ~having))
-            count = before - gone + int(np.count_nonzero(is_on & ~having))
+            lost_count = int(np.count_nonzero((own > 0) & ~having))
+            count = before - lost_count + int(np.count_nonzero(is_on & ~having))
             frequencies[token] = min(max(count, 0), candidates.documents)
             idf = weights.idf(frequencies[token], candidates.documents)
             scale = idf / weights.idf(before, candidates.documents) if before else 1.0
-            of_days[places[token]] = np.maximum(kept * scale, np.where(is_on, idf, 0.0))
-    added = sum((new - _own(candidates, place) for place, new in of_days.items()), np.zeros(len(candidates)))
+            of_days[places[token]] = np.maximum(day_scores * scale, np.where(is_on, idf, 0.0))
+    gain = sum((new - _own(candidates, place) for place, new in of_days.items()), np.zeros(len(candidates)))
     terms = list(candidates.terms) or [_NONE] * len(places)
     for place, new in of_days.items():
-        terms[place] = (found := new.nonzero()[0], new[found])
-    score = _rounded(candidates.bm25 + added)
+        terms[place] = (slots := new.nonzero()[0], new[slots])
+    score = _rounded(candidates.bm25 + gain)
     others = score - sum(of_days.values(), np.zeros(len(candidates)))
     return replace(candidates, bm25=score, frequencies=frequencies, terms=terms), others > _ROUNDING
 

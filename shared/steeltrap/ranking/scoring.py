@@ -84,13 +84,13 @@ class Scored:
 
     def rows(self, places: Sequence[int]) -> list[Fused]:
         """The candidates at some places with their scores."""
-        wanted = np.asarray(places, np.intp)
+        positions = np.asarray(places, np.intp)
         of = self.candidates
 
         def at(column: Column | None) -> Iterable[Any]:
-            return repeat(None) if column is None else column[wanted].tolist()
+            return repeat(None) if column is None else column[positions].tolist()
 
-        boosts = {name: column[wanted].tolist() for name, column in self.boosts.items()}
+        boosts = {name: column[positions].tolist() for name, column in self.boosts.items()}
         return list(
             map(
                 Fused,
@@ -103,7 +103,7 @@ class Scored:
                 at(self.semantic),
                 at(self.keyword),
                 at(self.score),
-                [{name: added[i] for name, added in boosts.items() if added[i]} for i in range(len(places))],
+                [{name: boost[i] for name, boost in boosts.items() if boost[i]} for i in range(len(places))],
                 at(self.importance),
                 at(self.confidence),
             )
@@ -220,10 +220,10 @@ class Scored:
 
     def add(self, rule: str, places: Sequence[int], lift: float | Sequence[float]) -> None:
         """Note what a rule adds to the candidates at some places, and add it to their scores."""
-        added = np.zeros(len(self.candidates))
-        added[list(places)] = lift
-        self.boosts[rule] = added
-        self.score = self.score + added
+        boost = np.zeros(len(self.candidates))
+        boost[list(places)] = lift
+        self.boosts[rule] = boost
+        self.score = self.score + boost
 
     def best_first(self, places: Column, by: Sequence[Column] | None = None) -> Iterator[Fused]:
         """The candidates at some places, the highest first in each column of `by`, then by id.
@@ -332,7 +332,7 @@ def without_names(query: str, speakers: Collection[str]) -> str:
         return query
     # A speaker called Will is not taken out of "what will happen".
     names = {word for speaker in speakers for word in words(speaker)} - STOP_WORDS
-    rest = _WORD.sub(lambda found: "" if words(found[0])[0] in names else found[0], query)
+    rest = _WORD.sub(lambda match: "" if words(match[0])[0] in names else match[0], query)
     return rest if words(rest) else query
 
 
@@ -357,12 +357,12 @@ def rank(
     scored = Scored(candidates, semantic, keyword, own, own)
     if not len(candidates):
         return scored
-    for name, added in (
+    for name, boost in (
         *_by_place(scored, near, replace(weights, conversation=0.0) if asks_across(query) else weights).items(),
         *_by_query(query, scored, speakers, near_days, weights).items(),
     ):
-        scored.boosts[name] = added
-        scored.score = scored.score + added
+        scored.boosts[name] = boost
+        scored.score = scored.score + boost
     return scored
 
 
@@ -399,7 +399,7 @@ def _keyword(candidates: Candidates, near: "_Near", weights: Weights) -> Column:
     if candidates.bm25 is None or whole <= 0:
         return np.zeros(len(candidates))
     heard = candidates.bm25.astype(np.float64)
-    for places, scores in candidates.terms if len(near.told) else ():
+    for places, scores in candidates.terms if len(near.in_conversation) else ():
         own = np.zeros(len(candidates))
         own[places] = scores
         best = own
@@ -415,13 +415,13 @@ class _Near:
     """Which candidates were said some places before and after which others, in the same conversation."""
 
     def __init__(self, candidates: Candidates) -> None:
-        self.told = (candidates.conversation >= 0).nonzero()[0]
-        if not len(self.told):
+        self.in_conversation = (candidates.conversation >= 0).nonzero()[0]
+        if not len(self.in_conversation):
             return
         # Numbers of conversations may be as large as 2^48.
-        _, talk = np.unique(candidates.conversation[self.told], return_inverse=True)
+        _, talk = np.unique(candidates.conversation[self.in_conversation], return_inverse=True)
         self.talk = talk
-        self._at = (talk.astype(np.int64) << 32) + candidates.position[self.told]
+        self._at = (talk.astype(np.int64) << 32) + candidates.position[self.in_conversation]
         self._order = np.argsort(self._at, kind="stable")
         self._sorted = self._at[self._order]
         self._steps: dict[int, tuple[Column, Column]] = {}
@@ -429,40 +429,40 @@ class _Near:
 
     def at(self, step: int, values: Column) -> Column:
         """For every candidate the value of the one that lies `step` places further on, 0 without one."""
-        here, there = self.pairs(step)
-        found = np.zeros(self._size)
-        found[here] = values[there]
-        return found
+        here, others = self.pairs(step)
+        result = np.zeros(self._size)
+        result[here] = values[others]
+        return result
 
     def pairs(self, step: int) -> tuple[Column, Column]:
         """The places of candidates, and of those that lie `step` places further on."""
         if step not in self._steps:
-            wanted = self._at + step
-            index = np.minimum(np.searchsorted(self._sorted, wanted), len(self._sorted) - 1)
-            there = np.flatnonzero(self._sorted[index] == wanted)
-            self._steps[step] = self.told[there], self.told[self._order[index[there]]]
+            targets = self._at + step
+            index = np.minimum(np.searchsorted(self._sorted, targets), len(self._sorted) - 1)
+            matches = np.flatnonzero(self._sorted[index] == targets)
+            self._steps[step] = self.in_conversation[matches], self.in_conversation[self._order[index[matches]]]
         return self._steps[step]
 
 
 def _by_place(scored: Scored, near: _Near, weights: Weights) -> dict[str, Column]:
     """The score that a memory gets by its place in a conversation."""
     candidates, own = scored.candidates, scored.legs
-    if not len(near.told):
+    if not len(near.in_conversation):
         return {}
     best = np.zeros(near.talk.max() + 1)
-    np.maximum.at(best, near.talk, own[near.told])
+    np.maximum.at(best, near.talk, own[near.in_conversation])
     conversation = np.zeros(len(own))
-    conversation[near.told] = weights.conversation * (best[near.talk] - own[near.told])
+    conversation[near.in_conversation] = weights.conversation * (best[near.talk] - own[near.in_conversation])
     # Between a user and an assistant nearly every message answers a question.
-    named = _named(candidates)
-    asks = has_trait(candidates, Trait.QUESTION) & named
+    has_name = _named(candidates)
+    asks = has_trait(candidates, Trait.QUESTION) & has_name
     here, before = near.pairs(-1)
-    answers = asks[before] & named[here] & (candidates.speaker[here] != candidates.speaker[before])
+    answers = asks[before] & has_name[here] & (candidates.speaker[here] != candidates.speaker[before])
     reply = np.zeros(len(own))
     reply[here[answers]] = weights.reply * own[before[answers]]
     question = np.zeros(len(own))
-    asked = near.told[asks[near.told]]
-    question[asked] = -weights.question * own[asked]
+    question_places = near.in_conversation[asks[near.in_conversation]]
+    question[question_places] = -weights.question * own[question_places]
     return {
         "neighbours": weights.neighbours * (near.at(-1, own) + near.at(1, own)),
         "conversation": conversation,
@@ -480,13 +480,13 @@ def _coverage(candidates: Candidates, near: _Near, keyword: Column) -> Column:
     if whole <= 0:
         return covered
     talk = np.full(len(candidates), -1)
-    talk[near.told] = near.talk
-    said = np.zeros(near.talk.max() + 2)  # the last stands for what is in no conversation
+    talk[near.in_conversation] = near.talk
+    sums = np.zeros(near.talk.max() + 2)  # the last stands for what is in no conversation
     for places, scores in candidates.terms:
-        best = np.zeros(len(said))
+        best = np.zeros(len(sums))
         np.maximum.at(best, talk[places], scores)
-        said += best
-    covered[near.told] = np.minimum(1.0, said / whole)[near.talk]
+        sums += best
+    covered[near.in_conversation] = np.minimum(1.0, sums / whole)[near.talk]
     return covered
 
 
@@ -495,29 +495,29 @@ def _by_query(
 ) -> dict[str, Column]:
     """The score that a memory gets by the query's own words."""
     candidates = scored.candidates
-    asked = set(words(query))
-    named = [
+    query_words = set(words(query))
+    speaker_numbers = [
         number
         for number, name in enumerate(candidates.speakers)
-        if name in speakers and not (asked - STOP_WORDS).isdisjoint(words(name or ""))
+        if name in speakers and not (query_words - STOP_WORDS).isdisjoint(words(name or ""))
     ]
-    added: dict[str, Column] = {}
+    boosts: dict[str, Column] = {}
     # What adds to no memory is not computed: most queries and most spaces have little of this.
-    if named:
+    if speaker_numbers:
         is_named = np.zeros(len(candidates.speakers))
-        is_named[named] = weights.speaker
-        added["speaker"] = is_named[candidates.speaker]
+        is_named[speaker_numbers] = weights.speaker
+        boosts["speaker"] = is_named[candidates.speaker]
     if has_trait(candidates, _WISHES).any():
         wishes = has_trait(candidates, Trait.INSTRUCTION) + 0.5 * has_trait(candidates, Trait.PREFERENCE)
-        added["wish"] = weights.wish * wishes * np.minimum(1.0, scored.semantic / RELATED)
+        boosts["wish"] = weights.wish * wishes * np.minimum(1.0, scored.semantic / RELATED)
     if near_days is not None:
-        added["days"] = weights.days * near_days
+        boosts["days"] = weights.days * near_days
     if weights.recency and (direction := asks_for_end(query)):
-        added["recency"] = weights.recency * _towards_end(scored, direction)
+        boosts["recency"] = weights.recency * _towards_end(scored, direction)
     roles = (_I, Trait.BY_USER), (_YOU, Trait.BY_ASSISTANT)
-    if meant := [has_trait(candidates, trait) for said, trait in roles if not asked.isdisjoint(said)]:
-        added["role"] = weights.role * sum(meant, np.zeros(len(candidates)))
-    return added
+    if matches := [has_trait(candidates, trait) for pronouns, trait in roles if not query_words.isdisjoint(pronouns)]:
+        boosts["role"] = weights.role * sum(matches, np.zeros(len(candidates)))
+    return boosts
 
 
 def _towards_end(scored: Scored, direction: int) -> Column:
@@ -528,12 +528,12 @@ def _towards_end(scored: Scored, direction: int) -> Column:
     at = direction * (time // _MICROS_PER_HOUR)
     near = np.flatnonzero(scored.legs >= _COMPARABLE * scored.legs.max())
     rank = np.unique(at[near], return_inverse=True)[1]
-    added = np.zeros(len(candidates))
-    added[near] = rank / max(1, int(rank.max()))
-    return added
+    lateness = np.zeros(len(candidates))
+    lateness[near] = rank / max(1, int(rank.max()))
+    return lateness
 
 
 def _named(candidates: Candidates) -> Column:
     has_name = np.array([name is not None for name in candidates.speakers], np.bool_)
-    named: Column = has_name[candidates.speaker]
-    return named
+    column: Column = has_name[candidates.speaker]
+    return column

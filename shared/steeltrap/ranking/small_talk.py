@@ -48,8 +48,8 @@ def embedded_with_question(message: str, embed: Embed, scale: Scale) -> Embeddin
         return embed([message], "query")[0]
     question, others = parts
     # In one request, since an embedder may be on another machine.
-    whole, asked, *rest = embed([message, question, *others], "query")
-    return with_question(whole, asked, rest, scale.unrelated)
+    whole, question_embedding, *rest = embed([message, question, *others], "query")
+    return with_question(whole, question_embedding, rest, scale.unrelated)
 
 
 def question_and_others(message: str) -> tuple[str, list[str]] | None:
@@ -73,7 +73,7 @@ def with_question(whole: Embedding, question: Embedding, others: Sequence[Embedd
     do with the question. `unrelated` is the embedder's cosine of unrelated texts."""
     if not has_direction([question]) or not has_direction([whole]):
         return whole
-    asked = numbers(question)
-    if all(calibrated(dot(asked, numbers(other)), unrelated) >= RELATED for other in others):
+    question_numbers = numbers(question)
+    if all(calibrated(dot(question_numbers, numbers(other)), unrelated) >= RELATED for other in others):
         return whole
     return mean_vector([whole, question], SHARES)

@@ -88,6 +88,6 @@ def rarest(frequencies: Mapping[str, int]) -> list[str]:
     """
     if len(frequencies) <= MOST_TERMS:
         return list(frequencies)
-    known = [term for term, documents in frequencies.items() if documents]
-    kept = set(sorted(known, key=frequencies.__getitem__)[:MOST_TERMS])
-    return [term for term in known if term in kept]
+    present_terms = [term for term, documents in frequencies.items() if documents]
+    rare_terms = set(sorted(present_terms, key=frequencies.__getitem__)[:MOST_TERMS])
+    return [term for term in present_terms if term in rare_terms]

@@ -51,10 +51,10 @@ class Literals:
 
     def share(self, text: str) -> float:
         """How much of it a text has literally: 1 for the whole query, 0.2 for all its parts, 0 for nothing."""
-        said = _spaced(text)
-        if self.whole and self.whole in said:
+        spaced_text = _spaced(text)
+        if self.whole and self.whole in spaced_text:
             return 1.0
-        return _PARTS * sum(part in said for part in self.parts) / len(self.parts) if self.parts else 0.0
+        return _PARTS * sum(part in spaced_text for part in self.parts) / len(self.parts) if self.parts else 0.0
 
 
 def literals(query: str) -> Literals:
@@ -72,8 +72,8 @@ def literals(query: str) -> Literals:
         numbers = []
         if _NAMES_ITSELF.search(bare):
             parts.append(bare)
-    found = dict.fromkeys(_spaced(part) for part in [*quoted, *parts])
-    several = tuple(part for part in found if part.count(" ") > 2)
+    phrases = dict.fromkeys(_spaced(part) for part in [*quoted, *parts])
+    several = tuple(part for part in phrases if part.count(" ") > 2)
     whole = _spaced(query)
     return Literals(whole=whole if whole.count(" ") > 2 else "", parts=several)
 
@@ -83,12 +83,12 @@ def _spaced(text: str) -> str:
     return f" {' '.join(runs(text))} "
 
 
-def share_each(wanted: Literals, texts: Sequence[str]) -> list[float]:
+def share_each(query: Literals, texts: Sequence[str]) -> list[float]:
     """`share` of each text, 0 from where they are too long to be read."""
-    left, shares = _MOST_READ, []
+    room, shares = _MOST_READ, []
     for text in texts:
-        left -= len(text)
-        shares.append(wanted.share(text) if left >= 0 else 0.0)
+        room -= len(text)
+        shares.append(query.share(text) if room >= 0 else 0.0)
     return shares
 
 
@@ -106,53 +106,57 @@ def answer_order(query: str) -> AnswerOrder | None:
 
     "Who is Erik managed by?" and "Who manages Erik?" have the same.
     """
-    asker, asked = _asked(_words(query)) if len(query) <= _LONGEST_QUESTION else ("", [])
+    asker, words = _asked(_words(query)) if len(query) <= _LONGEST_QUESTION else ("", [])
     # "Which team does Ana lead?" asks for what comes last.
-    place = next((place for place, word in enumerate(asked[:3]) if word in _AUXILIARIES), None)
+    place = next((place for place, word in enumerate(words[:3]) if word in _AUXILIARIES), None)
     verb = {"who": 0, "what": 0, "which": 1, "whose": 1}.get(asker)
     if place is None:
         # "When the shop opens" and "where Bob works" are no questions about who does what.
-        return _told(asked, verb) if verb is not None else None
-    if (passive := _active(asked)) is not None:
-        return _told(passive, 0 if asked[-1] == "by" else None)
-    rest = asked[place + 1 :]
+        return _order_of(words, verb) if verb is not None else None
+    if (passive := _active(words)) is not None:
+        return _order_of(passive, 0 if words[-1] == "by" else None)
+    rest = words[place + 1 :]
     # "Where is the key to the office?" has no verb that anybody does.
-    if asked[place] in _BE and not any(word.endswith("ing") for word in rest[:3]):
+    if words[place] in _BE and not any(word.endswith("ing") for word in rest[:3]):
         return None
-    return _told(rest, None if asked[place] in _DO or asker != "who" else 0)
+    return _order_of(rest, None if words[place] in _DO or asker != "who" else 0)
 
 
-def is_in_order(text: str, wanted: Sequence[str]) -> bool:
+def is_in_order(text: str, ordered_tokens: Sequence[str]) -> bool:
     """Whether a sentence of a text has these tokens in this order."""
-    return any(_has_in_order(said, wanted) for said in _sentences(text))
+    return any(_has_in_order(sentence, ordered_tokens) for sentence in _sentences(text))
 
 
 def out_of_order(text: str, order: AnswerOrder) -> tuple[str, ...]:
     """The tokens of a question that a text has, in the order of an answer, where a sentence has them in other roles and
     none has them in these; () for any other text."""
-    said = _sentences(text)
-    every = {token for sentence in said for token in sentence}
+    text_sentences = _sentences(text)
+    every = {token for sentence in text_sentences for token in sentence}
     shared = tuple(token for token in order.tokens if token in every)
-    if len(set(shared)) < 2 or shared[0] != order.tokens[0] or any(_has_in_order(one, shared) for one in said):
+    if (
+        len(set(shared)) < 2
+        or shared[0] != order.tokens[0]
+        or any(_has_in_order(one, shared) for one in text_sentences)
+    ):
         return ()
-    having = [sentence for sentence in said if set(shared).issubset(sentence)]
+    having = [sentence for sentence in text_sentences if set(shared).issubset(sentence)]
     return shared if any(_has_other_roles(sentence, shared, order) for sentence in having) else ()
 
 
-def _has_in_order(said: Sequence[str], wanted: Sequence[str]) -> bool:
-    rest = iter(said)
-    return all(token in rest for token in wanted)
+def _has_in_order(sentence: Sequence[str], ordered_tokens: Sequence[str]) -> bool:
+    rest = iter(sentence)
+    return all(token in rest for token in ordered_tokens)
 
 
-def _has_other_roles(said: list[str], shared: Sequence[str], order: AnswerOrder) -> bool:
+def _has_other_roles(sentence: list[str], shared: Sequence[str], order: AnswerOrder) -> bool:
     """Whether somebody else does it to the subject, or the object does it to somebody else.
 
     "Opening hours of the shop" has neither for "When does the shop open?".
     """
-    last = len(said) - 1 - said[::-1].index(shared[0])
-    is_done_to = any(0 < said.index(token) < last for token in shared[1:])
+    last = len(sentence) - 1 - sentence[::-1].index(shared[0])
+    is_done_to = any(0 < sentence.index(token) < last for token in shared[1:])
     verb = None if order.verb is None else order.tokens[order.verb]
-    return is_done_to or (verb is not None and verb in shared and 0 < said.index(verb) < len(said) - 1)
+    return is_done_to or (verb is not None and verb in shared and 0 < sentence.index(verb) < len(sentence) - 1)
 
 
 def _sentences(text: str) -> list[list[str]]:
@@ -187,15 +191,15 @@ def _active(words: list[str]) -> list[str] | None:
     for be, word in enumerate(words):
         if word in _BE and "by" in words[be + 2 : be + 5]:
             by = words.index("by", be + 2)
-            done, doer = words[be + 1 : by], words[by + 1 :]
+            predicate, doer = words[be + 1 : by], words[by + 1 :]
             # "Who is Erik managed by?"
-            return [*doer, *done, *words[:be]] if doer else [*done[-1:], *done[:-1]]
+            return [*doer, *predicate, *words[:be]] if doer else [*predicate[-1:], *predicate[:-1]]
     return None
 
 
-def _told(words: Sequence[str], verb: int | None) -> AnswerOrder | None:
-    told = tuple(_tokens(words))
-    return AnswerOrder(tokens=told, verb=verb) if 2 <= len(told) <= MOST_WORDS else None
+def _order_of(words: Sequence[str], verb: int | None) -> AnswerOrder | None:
+    order_tokens = tuple(_tokens(words))
+    return AnswerOrder(tokens=order_tokens, verb=verb) if 2 <= len(order_tokens) <= MOST_WORDS else None
 
 
 def _words(text: str) -> list[str]:
