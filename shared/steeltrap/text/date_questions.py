@@ -62,17 +62,17 @@ def asked(question: str, today: date, years: range) -> Asked | None:
     words = _words(text)
     if not words and text.isascii():
         return None
-    found = [] if text.isascii() else list(islice(signs(text, today), MOST))
+    mentions = [] if text.isascii() else list(islice(signs(text, today), MOST))
     if _may_name(words):
-        read = _Reading(text, words, today).dates()
-        found += [each for each in read if not any(each.overlaps(other) for other in found)]
-    found = _joined(text, sorted(found, key=lambda each: each.start)[:MOST], today)
-    parts = [part for each in found for part in each.parts(text, years)]
+        phrases = _Reading(text, words, today).dates()
+        mentions += [each for each in phrases if not any(each.overlaps(other) for other in mentions)]
+    mentions = _joined(text, sorted(mentions, key=lambda each: each.start)[:MOST], today)
+    parts = [part for each in mentions for part in each.parts(text, years)]
     if not parts:
         return None
-    spans = [span for each in found for span in each.spans(years)]
+    spans = [span for each in mentions for span in each.spans(years)]
     rest, end = [], 0
-    for each in found:
+    for each in mentions:
         if each.span is None:
             continue
         rest.append(text[end : each.start])
@@ -89,11 +89,11 @@ class _Word(NamedTuple):
 def _words(text: str) -> list[_Word]:
     folded: dict[str, str] = {}
     words = []
-    for found in _WORD.finditer(text):
-        word = found[0]
+    for match in _WORD.finditer(text):
+        word = match[0]
         if word not in folded:
             folded[word] = "'" if word == "\u2019" else fold_case(word)
-        words.append(_Word(folded[word], found.start(), found.end()))
+        words.append(_Word(folded[word], match.start(), match.end()))
     return words
 
 
@@ -128,7 +128,7 @@ class _Reading:
         self.here = _GERMAN.isdisjoint(word.text for word in words)
 
     def dates(self) -> list[Mention]:
-        found: list[Mention] = []
+        mentions: list[Mention] = []
         at = 0
         forms: Sequence[Callable[[int], tuple[int, Mention | None] | None]] = (
             self._numeric,
@@ -143,7 +143,7 @@ class _Reading:
             self._year,
             self._day_alone,
         )
-        while at < len(self.words) and len(found) < MOST:
+        while at < len(self.words) and len(mentions) < MOST:
             for form in forms:
                 try:
                     match = form(at)
@@ -151,11 +151,11 @@ class _Reading:
                     match = None
                 if match is not None:
                     at, date_ = match
-                    found += [] if date_ is None else [date_]
+                    mentions += [] if date_ is None else [date_]
                     break
             else:
                 at += 1
-        return found
+        return mentions
 
     def _at(self, at: int) -> str:
         return self.words[at].text if 0 <= at < len(self.words) else ""
@@ -329,9 +329,9 @@ class _Reading:
         return None
 
     def _weekday(self, at: int) -> tuple[int, Mention | None] | None:
-        if (found := self._weekday_at(at)) is None:
+        if (match := self._weekday_at(at)) is None:
             return None
-        weekday, end = found
+        weekday, end = match
         step, end = self._step_after(end) or (-1, end)
         return self._spot(at, end, span=weekday_of(self.today, weekday, step), weekday=weekday, step=step)
 
@@ -390,8 +390,8 @@ class _Reading:
             if (later := self._later_day(end)) is not None and self._at(later[1]) not in date_words.MONTHS:
                 to_day, end = later
             pieces.append((self.words[number].start, self.words[end - 1].end, "day"))
-        found = self._with_year(at, end, pieces, month=month, day=day, to_day=to_day)
-        is_plain = not day and len(found[1].pieces) == 1
+        match = self._with_year(at, end, pieces, month=month, day=day, to_day=to_day)
+        is_plain = not day and len(match[1].pieces) == 1
         if is_plain and (step := self._step_after(end)) is not None:
             return self._spot(at, step[1], span=self._month_at(month, step[0]), unit="month")
         is_said = (
@@ -400,7 +400,7 @@ class _Reading:
         )
         if is_plain and self._at(at) in date_words.OTHER_WORDS and not is_said:
             return None
-        return found
+        return match
 
     def _year(self, at: int) -> tuple[int, Mention | None] | None:
         word = self._at(at)
@@ -429,10 +429,10 @@ class _Reading:
 
 def _by_first(phrases: Sequence[tuple[str, ...]]) -> dict[str, list[tuple[str, ...]]]:
     """Phrases by their first word, the longest first."""
-    found: dict[str, list[tuple[str, ...]]] = {}
+    groups: dict[str, list[tuple[str, ...]]] = {}
     for phrase in sorted(phrases, key=len, reverse=True):
-        found.setdefault(phrase[0], []).append(phrase)
-    return found
+        groups.setdefault(phrase[0], []).append(phrase)
+    return groups
 
 
 _DAYS: Final = _by_first(tuple(date_words.DAYS))
@@ -441,13 +441,13 @@ _NO_DAYS: Final = _by_first(date_words.NO_DAYS)
 
 def _joined(text: str, dates: list[Mention], today: date) -> list[Mention]:
     """Dates that belong together as one: "Monday of last week", "May last year", "from Monday to Friday"."""
-    found: list[Mention] = []
+    mentions: list[Mention] = []
     for each in dates:
-        if found and (one := _one(text, found[-1], each, today)) is not None:
-            found[-1] = one
+        if mentions and (one := _one(text, mentions[-1], each, today)) is not None:
+            mentions[-1] = one
         else:
-            found.append(each)
-    return [_since(text, each, today) for each in found]
+            mentions.append(each)
+    return [_since(text, each, today) for each in mentions]
 
 
 def _one(text: str, a: Mention, b: Mention, today: date) -> Mention | None:

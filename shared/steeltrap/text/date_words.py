@@ -277,8 +277,8 @@ class Mention:
         any_year = [self.year] if self.year and self.year not in years else list(years)
         of_month = tuple(span for year in any_year if self.month and (span := span_of(year, self.month)))
         of_year = tuple(span for span in [span_of(self.year)] if span is not None) if self.year else ()
-        named = {"day": spans, "month": of_month, "year": of_year}
-        return [Part(text=text[at:end], spans=named[kind], relative=False) for at, end, kind in self.pieces]
+        spans_by_kind = {"day": spans, "month": of_month, "year": of_year}
+        return [Part(text=text[at:end], spans=spans_by_kind[kind], relative=False) for at, end, kind in self.pieces]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -404,23 +404,23 @@ def _kind(unit: str) -> Unit:
 
 def signs(text: str, today: date) -> Iterator[Mention]:
     """The dates of Chinese, Japanese and Korean text, which has few spaces or endings at its words."""
-    for found in _cjk().finditer(text):
+    for match in _cjk().finditer(text):
         try:
-            values = _cjk_values(found, today)
+            values = _cjk_values(match, today)
         except (OverflowError, ValueError):  # a day that no calendar has
             values = None
         if values is not None:
-            yield Mention(start=found.start(), end=found.end(), **values)
+            yield Mention(start=match.start(), end=match.end(), **values)
 
 
-def _cjk_values(found: re.Match[str], today: date) -> dict[str, Any] | None:
-    whole = ((found.start(), found.end(), "day"),)
-    said: dict[str, str] = {name: value for name, value in found.groupdict().items() if value}
-    match said:
+def _cjk_values(match: re.Match[str], today: date) -> dict[str, Any] | None:
+    whole = ((match.start(), match.end(), "day"),)
+    groups: dict[str, str] = {name: value for name, value in match.groupdict().items() if value}
+    match groups:
         case {"year": year, **rest}:
             month, day = _cjk_number(rest.get("ymonth", "")), _cjk_number(rest.get("yday", ""))
             kind = "day" if month else "year"
-            pieces = ((found.start(), found.end(), kind),)
+            pieces = ((match.start(), match.end(), kind),)
             unit = "month" if month else "year"
             return {"year": int(year), "month": month, "day": day, "pieces": pieces, "unit": unit}
         case {"rnumber": number, "runit": unit}:

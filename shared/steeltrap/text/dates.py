@@ -166,12 +166,12 @@ def possible_days(at: When) -> list[date]:
 def around(spans: Iterable[Days], zone: tzinfo | None) -> list[tuple[int, int]]:
     """For each span, all the microseconds at which it is one of its days, in the zone or as a day without a time, which
     is kept as its midnight in UTC: the first, and the first behind. Some more may be among them."""
-    found = []
+    stretches = []
     for first, last in spans:
         (early, _), (_, late) = _midnights(first, zone), _midnights(_next(last), zone)
         start, end = _floating(first, last)
-        found.append((min(early, start), max(late, end)))
-    return found
+        stretches.append((min(early, start), max(late, end)))
+    return stretches
 
 
 def bounds(span: Days, zone: tzinfo | None) -> tuple[int, int, tuple[tuple[int, int], ...]]:
@@ -200,14 +200,14 @@ def _midnights(day: date | None, zone: tzinfo | None) -> tuple[int, int]:
     """The earliest and the latest moment that may begin a day: two where clocks are changed at midnight."""
     if day is None:
         return _LAST_MOMENT, _LAST_MOMENT
-    found = []
+    moments = []
     for fold in (0, 1):
         midnight = datetime.combine(day, time(fold=fold))
         try:
-            found.append(to_micros(from_zone(midnight, zone).astimezone(UTC)))
+            moments.append(to_micros(from_zone(midnight, zone).astimezone(UTC)))
         except (OverflowError, ValueError, OSError):
-            found.append(_FIRST_MOMENT if day.year < 5000 else _LAST_MOMENT)
-    return min(found), max(found)
+            moments.append(_FIRST_MOMENT if day.year < 5000 else _LAST_MOMENT)
+    return min(moments), max(moments)
 
 
 def day_at(micros: int, zone: tzinfo | None) -> date:

@@ -81,32 +81,32 @@ def without_marks(text: str) -> str:
     return _START.sub(_escaped, text)
 
 
-def _escaped(found: re.Match[str]) -> str:
-    part = found[0]
+def _escaped(match: re.Match[str]) -> str:
+    part = match[0]
     first, rest = part[0], part[1:]
     if entity := _ENTITY.match(part):
         rest = part[entity.end() :]
         first = "[" if entity[0].rstrip(";").lower().endswith(("b", "91")) else "<"
     elif first == "&":
         return part
-    after = ">" if _END_ENTITY.match(found.string, found.end()) else ""
-    seen = _look_of(rest) + after
+    after = ">" if _END_ENTITY.match(match.string, match.end()) else ""
+    look = _look_of(rest) + after
     if first in _ANGLES:
-        before = found.string[found.start() - 1 : found.start()]
-        is_mark = _is_tag(seen, is_type=before.isascii() and (before.isalnum() or before == "_"))
+        before = match.string[match.start() - 1 : match.start()]
+        is_mark = _is_tag(look, is_type=before.isascii() and (before.isalnum() or before == "_"))
     else:
-        is_mark = _is_bracketed(seen, rest.partition("]")[0])
+        is_mark = _is_bracketed(look, rest.partition("]")[0])
     if not is_mark:
         return part
     return ("&amp;" if entity else "&lt;" if first in _ANGLES else "&#91;") + part[1:]
 
 
-def _is_tag(seen: str, *, is_type: bool) -> bool:
+def _is_tag(look: str, *, is_type: bool) -> bool:
     """Whether `<` and this begin a mark: a bar, or a name that isn't the other side of a comparison.
 
     `is_type` says that a name stands before it, as in `Promise<Response>`.
     """
-    lead, name, rest = _split(seen)
+    lead, name, rest = _split(look)
     if "|" in lead:
         return True
     is_spaced, is_closing, is_ended = " " in lead, "/" in lead, rest.lstrip(" /|").startswith(">")
@@ -124,12 +124,12 @@ def _is_tag(seen: str, *, is_type: bool) -> bool:
     return joined in _NAMES and (is_closing or (not is_type and (is_ended or ">" in rest)))
 
 
-def _is_bracketed(seen: str, written: str) -> bool:
+def _is_bracketed(look: str, original: str) -> bool:
     """Whether `[` and this are a mark, such as `[/INST]`: a name, and its bracket."""
-    _, name, rest = _split(seen)
+    _, name, rest = _split(look)
     joined = name.replace("_", "")
-    known = joined in _JOINED_BRACKETED or (joined in _CAPITALS and not any(map(str.islower, written)))
-    return known and rest.lstrip(" ").startswith("]")
+    is_name = joined in _JOINED_BRACKETED or (joined in _CAPITALS and not any(map(str.islower, original)))
+    return is_name and rest.lstrip(" ").startswith("]")
 
 
 _JOINED: Final = tuple(each.replace("_", "") for each in _BEGINNINGS)
@@ -137,24 +137,24 @@ _JOINED_BRACKETED: Final = frozenset(each.replace("_", "") for each in _BRACKETE
 _SPLIT: Final = re.compile(r"([\W_]*+)([\w]*+)")
 
 
-def _split(seen: str) -> tuple[str, str, str]:
+def _split(look: str) -> tuple[str, str, str]:
     """The part before a name, the name, and what follows it."""
-    parts = _SPLIT.match(seen)
+    parts = _SPLIT.match(look)
     assert parts is not None
-    return parts[1], parts[2].rstrip("_"), seen[parts.end() :]
+    return parts[1], parts[2].rstrip("_"), look[parts.end() :]
 
 
 def _look_of(text: str) -> str:
     """The first letters of a text and the signs between them, as they look."""
-    seen: list[str] = []
+    looks: list[str] = []
     letters = 0
     for char in text:
         look = _seen(char)
-        seen.append(look)
+        looks.append(look)
         letters += look.isalnum()
         if letters == _LONGEST:
             break
-    return "".join(seen)
+    return "".join(looks)
 
 
 @lru_cache(maxsize=4096)

@@ -102,8 +102,8 @@ class Pieces:
     def peek(self) -> str:
         """The next character that is not white space, "" at the end."""
         while True:
-            found = _SPACE.match(self._text, self._position)
-            self._position = found.end() if found else self._position
+            match = _SPACE.match(self._text, self._position)
+            self._position = match.end() if match else self._position
             if self._position < len(self._text):
                 return self._text[self._position]
             self._cut()
@@ -111,9 +111,9 @@ class Pieces:
                 return ""
 
     def take(self, expected: str) -> None:
-        found = self.peek()
-        if found != expected:
-            raise Broken(f"`{expected}` was expected here." if found and not self._is_cut() else _ENDS)
+        character = self.peek()
+        if character != expected:
+            raise Broken(f"`{expected}` was expected here." if character and not self._is_cut() else _ENDS)
         self._position += 1
 
     def key(self) -> str:
@@ -147,10 +147,10 @@ class Pieces:
         self._cut()
         value: Any
         if following == '"':
-            found, value = True, self._string()
+            is_whole, value = True, self._string()
         else:
-            found, value = self._small(is_container=following in ("[", "{"))
-        if found:
+            is_whole, value = self._small(is_container=following in ("[", "{"))
+        if is_whole:
             if weighed and self._most != inf:
                 self._spend(_weight(value))
             return value
@@ -163,12 +163,12 @@ class Pieces:
 
     def _small(self, *, is_container: bool) -> tuple[bool, Any]:
         """Whether a whole value is in the next 64 Ki characters, and the value."""
-        wanted = PIECE if is_container else max(PIECE, 2 * _MAX_NUMBER)
-        while self.ahead < wanted and self._fill(wanted):
+        size = PIECE if is_container else max(PIECE, 2 * _MAX_NUMBER)
+        while self.ahead < size and self._fill(size):
             pass
         text, began = self._text, self._position
-        if len(text) - began > 2 * wanted:
-            text, began = text[began : began + wanted], 0
+        if len(text) - began > 2 * size:
+            text, began = text[began : began + size], 0
         is_all = self._ended and len(text) - began == self.ahead
         try:
             value, end = self._json.raw_decode(text, began)
@@ -265,8 +265,8 @@ class Pieces:
         return members
 
     def _key(self) -> str:
-        if (found := self.peek()) != '"':
-            raise Broken("a name in quotes was expected here." if found else _ENDS)
+        if (character := self.peek()) != '"':
+            raise Broken("a name in quotes was expected here." if character else _ENDS)
         self._cut()
         key = self._string()
         self._spend(_weight(key))
@@ -331,14 +331,14 @@ def _is_cut_off(error: json.JSONDecodeError, end: int) -> bool:
 
 def _end_of(piece: str, depth: int, in_string: bool) -> int:
     """Where so many open containers end in a piece; 0 if they go on behind it."""
-    for found in _MARK.finditer(piece):
-        mark = found[0]
+    for match in _MARK.finditer(piece):
+        mark = match[0]
         if mark == '"':
             in_string = not in_string
         elif not in_string and mark[0] != "\\":
             depth += 1 if mark in "[{" else -1
             if not depth:
-                return found.end()
+                return match.end()
     return 0
 
 

@@ -258,15 +258,15 @@ def check_conditions(metadata: JsonObject) -> None:
 
 def check_tags(tags: Sequence[str]) -> tuple[str, ...]:
     """At most 64 tags of 1 to 128 characters; trimmed, and the same tag in another case once only."""
-    kept: dict[str, str] = {}
+    unique_tags: dict[str, str] = {}
     for tag in tags:
         trimmed = tag.strip()
         if not trimmed or len(trimmed) > MAX_TAG_CHARACTERS:
             raise InvalidInput(f"each tag must have 1 to {MAX_TAG_CHARACTERS} characters.")
-        kept.setdefault(fold_tag(trimmed), trimmed)
-    if len(kept) > MAX_TAGS:
-        raise InvalidInput(f"`tags` has {len(kept)} tags; at most {MAX_TAGS} fit.")
-    return tuple(kept.values())
+        unique_tags.setdefault(fold_tag(trimmed), trimmed)
+    if len(unique_tags) > MAX_TAGS:
+        raise InvalidInput(f"`tags` has {len(unique_tags)} tags; at most {MAX_TAGS} fit.")
+    return tuple(unique_tags.values())
 
 
 def check_scope(scope: str) -> str:
@@ -321,14 +321,14 @@ def check_links(links: Sequence[Link], name: str = "links") -> tuple[Link, ...]:
     """At most 1,000, each target once, as a UUID in its one form, with a strength from 0 to 1."""
     if len(links) > MAX_STORED_LINKS:
         raise InvalidInput(f"`{name}` has {len(links):,} links; at most {MAX_STORED_LINKS:,} fit.")
-    kept: dict[str, Link] = {}
+    by_target: dict[str, Link] = {}
     for i, link in enumerate(links):
         target = check_id(link.target_id)
         if not target:
             raise InvalidInput(f"`{name}.{i}.target_id` must be a memory's id, a UUID.")
         check_range(f"{name}.{i}.strength", link.strength, 0, 1)
-        kept.setdefault(target, replace(link, target_id=target))
-    return tuple(kept.values())
+        by_target.setdefault(target, replace(link, target_id=target))
+    return tuple(by_target.values())
 
 
 def check_length(name: str, text: str | None, most: int) -> None:
@@ -372,12 +372,12 @@ def check_memory(memory: Memory) -> Memory:
 
 def check_superseded(ids: Sequence[str]) -> tuple[str, ...]:
     """The ids of what one memory supersedes, in their one form, each once; at most 20."""
-    known = tuple(dict.fromkeys(check_id(id) or id for id in ids))
-    if len(known) > MAX_SUPERSEDED:
+    targets = tuple(dict.fromkeys(check_id(id) or id for id in ids))
+    if len(targets) > MAX_SUPERSEDED:
         raise InvalidInput(
-            f"`supersedes` has {len(known)} ids; one memory supersedes at most {MAX_SUPERSEDED}. Merge some first."
+            f"`supersedes` has {len(targets)} ids; one memory supersedes at most {MAX_SUPERSEDED}. Merge some first."
         )
-    return known
+    return targets
 
 
 def _superseding(memory: Memory, id: str) -> dict[str, Any]:

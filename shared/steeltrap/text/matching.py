@@ -52,14 +52,14 @@ def admits(filter: Filter, memory: Memory, now: datetime) -> bool:
     )
 
 
-def _has(metadata: JsonObject, asked: JsonObject) -> bool:
-    return all(key in metadata and _same(metadata[key], value) for key, value in asked.items())
+def _has(metadata: JsonObject, pairs: JsonObject) -> bool:
+    return all(key in metadata and _same(metadata[key], value) for key, value in pairs.items())
 
 
-def _same(stored: Any, asked: Any) -> bool:
-    if isinstance(stored, list | dict) or isinstance(asked, list | dict):
+def _same(value: Any, other: Any) -> bool:
+    if isinstance(value, list | dict) or isinstance(other, list | dict):
         return False
-    return isinstance(stored, bool) == isinstance(asked, bool) and bool(stored == asked)
+    return isinstance(value, bool) == isinstance(other, bool) and bool(value == other)
 
 
 def in_scopes(filter: Filter, scope: str) -> bool:

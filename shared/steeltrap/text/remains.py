@@ -46,9 +46,9 @@ class Words:
         # The longest word is met least often by chance.
         self._inside[max(words, key=len)].add(f" {' '.join(words)} ")
 
-    def are_in(self, said: Iterable["Folded"]) -> bool:
+    def are_in(self, texts: Iterable["Folded"]) -> bool:
         """Whether one of the texts holds them."""
-        return any(self._is_in(text) for text in said)
+        return any(self._is_in(text) for text in texts)
 
     def _is_in(self, text: "Folded") -> bool:
         met = self._inside.keys() & text.words
@@ -89,8 +89,8 @@ def merged_from(memory: Memory) -> set[str]:
 
 def said_by(turn: Memory) -> Message:
     """The message that a turn is."""
-    said = turn.messages[0] if turn.messages else Message(role="user", content=turn.content)
-    return replace(said, content=turn.content, time=turn.occurred_at or turn.created_at)
+    message = turn.messages[0] if turn.messages else Message(role="user", content=turn.content)
+    return replace(message, content=turn.content, time=turn.occurred_at or turn.created_at)
 
 
 def said_in(memory: Memory) -> set[SaidKey]:
@@ -103,24 +103,24 @@ def said_key(memory: Memory, message: Message) -> SaidKey:
     return memory.agent_id, message.role, message.speaker, message.content, message.time
 
 
-def without_said(episode: Memory, gone: Collection[SaidKey]) -> Memory | None:
+def without_said(episode: Memory, lost_keys: Collection[SaidKey]) -> Memory | None:
     """An episode without some messages, summed up again; None where nothing is left of it.
 
     A text that someone wrote in place of the summary stays, unless it has their words.
     """
-    lost = [message for message in episode.messages if said_key(episode, message) in gone]
-    kept = tuple(message for message in episode.messages if said_key(episode, message) not in gone)
+    lost = [message for message in episode.messages if said_key(episode, message) in lost_keys]
+    messages = tuple(message for message in episode.messages if said_key(episode, message) not in lost_keys)
     if not lost:
         return episode
-    if not kept:
+    if not messages:
         return None
-    times = [message.time for message in kept if message.time is not None]
+    times = [message.time for message in messages if message.time is not None]
     is_own = episode.content != summary(episode.messages)
     stays = is_own and not Words(message.content for message in lost).are_in([Folded(episode.content)])
     return replace(
         episode,
-        content=episode.content if stays else summary(kept),
-        messages=kept,
+        content=episode.content if stays else summary(messages),
+        messages=messages,
         occurred_at=min(times, default=episode.occurred_at),
         occurred_until=max(times, default=episode.occurred_until),
     )

@@ -72,30 +72,30 @@ def _section(name: str, sub: str | None) -> str:
 
 def _value(text: str, at: int) -> tuple[str, int]:
     """A value without its quotes, escapes, comment and the spaces around it, and where its line ends."""
-    found: list[str] = []
-    kept, quoted = 0, False
+    letters: list[str] = []
+    length, quoted = 0, False
     while at < len(text) and text[at] != "\n":
         letter = text[at]
         if letter == "\\":
             at += 1
             following = text[at : at + 1]
             if following not in ("\n", ""):  # which joins two lines
-                found.append(_ESCAPES.get(following) or _refused("an escape"))
-                kept = len(found)
+                letters.append(_ESCAPES.get(following) or _refused("an escape"))
+                length = len(letters)
         elif letter == '"':
             quoted = not quoted
-            kept = len(found)
+            length = len(letters)
         elif letter in "#;" and not quoted:
             at = _line_end(text, at)
             continue
         else:
-            found.append(letter)
+            letters.append(letter)
             if quoted or not letter.isspace():
-                kept = len(found)
+                length = len(letters)
         at += 1
     if quoted:
         _refused("an open quote")
-    return "".join(found[:kept]), at
+    return "".join(letters[:length]), at
 
 
 def _refused(what: str) -> str:

@@ -134,9 +134,9 @@ def _range(schema: JsonObject) -> str:
         "maximum": "of at most",
         "exclusiveMaximum": "below",
     }
-    given = [f"{word} {schema[key]}" for key, word in words.items() if key in schema]
+    bounds = [f"{word} {schema[key]}" for key, word in words.items() if key in schema]
     if any(key.startswith("exclusive") for key in schema):
-        return " " + " and ".join(given)
+        return " " + " and ".join(bounds)
     return _bounds(schema, "minimum", "maximum")
 
 
@@ -239,9 +239,9 @@ def has_more_values(text: bytes | bytearray, most: int) -> bool:
     """Whether JSON has more than `most` keys and values, found in one pass without parsing."""
     if len(text) <= most or sum(_marks(text, at, at + _STEP) for at in range(0, len(text), _STEP)) <= most:
         return False
-    found = at = 0
+    count = at = 0
     in_string = False
-    while at < len(text) and found <= most:
+    while at < len(text) and count <= most:
         begin = at
         if in_string:
             if step := _IN_STRING.match(text, at):
@@ -250,8 +250,8 @@ def has_more_values(text: bytes | bytearray, most: int) -> bool:
             at = step.end()
             in_string = text[at - 1] == _QUOTE
             # A string is a value too, even where no mark stands before it, so the loop ends after `most` of them.
-            found += max(in_string, _marks(text, begin, at))
-    return found > most
+            count += max(in_string, _marks(text, begin, at))
+    return count > most
 
 
 def _marks(text: bytes | bytearray, begin: int, end: int) -> int:

@@ -38,10 +38,10 @@ def sentences(text: str) -> list[str]:
     """
     parts: list[str] = []
     start = 0
-    for found in _BOUNDARY.finditer(text):
-        if _ends(text[start : found.end()], found, text[found.end() : found.end() + 1]):
-            parts.append(text[start : found.end()])
-            start = found.end()
+    for match in _BOUNDARY.finditer(text):
+        if _ends(text[start : match.end()], match, text[match.end() : match.end() + 1]):
+            parts.append(text[start : match.end()])
+            start = match.end()
     parts.append(text[start:])
     return [part.strip() for part in parts if part.strip()]
 
@@ -58,16 +58,16 @@ def extract(text: str, budget: int) -> str:
         return text
     parts = list(dict.fromkeys(sentences(text)))
     ranked = sorted(range(len(parts)), key=_worth(parts), reverse=True)
-    chosen: list[int] = []
+    picks: list[int] = []
     room = budget
     for i in ranked:
-        cost = len(parts[i]) + (1 if chosen else 0)
+        cost = len(parts[i]) + (1 if picks else 0)
         if cost <= room:
-            chosen.append(i)
+            picks.append(i)
             room -= cost
-    if not chosen:
+    if not picks:
         return cut(parts[ranked[0]] if parts else text, budget)
-    return "".join(parts[i] if parts[i][-1] in _CLOSED else parts[i] + " " for i in sorted(chosen)).rstrip()
+    return "".join(parts[i] if parts[i][-1] in _CLOSED else parts[i] + " " for i in sorted(picks)).rstrip()
 
 
 def said_once(texts: Sequence[str]) -> list[str]:
@@ -75,26 +75,26 @@ def said_once(texts: Sequence[str]) -> list[str]:
 
     Case, spaces and the marks at the end make no difference. What one text says twice it goes on saying twice.
     """
-    said: set[str] = set()
-    kept = []
+    wordings: set[str] = set()
+    remainders = []
     for text in texts:
         parts = sentences(text)
-        rest = _without(text, parts, said)
-        said.update(filter(None, map(_wording, parts)))
+        rest = _without(text, parts, wordings)
+        wordings.update(filter(None, map(_wording, parts)))
         if rest.strip():
-            kept.append(rest)
-    return kept
+            remainders.append(rest)
+    return remainders
 
 
-def _without(text: str, parts: Sequence[str], said: Set[str]) -> str:
+def _without(text: str, parts: Sequence[str], wordings: Set[str]) -> str:
     """A text without those of its sentences that were said, the rest of it letter by letter."""
-    if said.isdisjoint(map(_wording, parts)):
+    if wordings.isdisjoint(map(_wording, parts)):
         return text
     rest = ""
     at = 0
     for part in parts:
         end = text.index(part, at) + len(part)
-        if _wording(part) not in said:
+        if _wording(part) not in wordings:
             rest += text[at:end]
         at = end
     return rest.strip()
@@ -116,13 +116,13 @@ def cut(text: str, budget: int) -> str:
     return head[:at] if at > budget // 2 else head
 
 
-def _ends(part: str, found: re.Match[str], follows: str) -> bool:
+def _ends(part: str, match: re.Match[str], follows: str) -> bool:
     """Whether the sentence in `part` ends at a boundary that was found, before the character that follows."""
-    if found["line"]:
+    if match["line"]:
         return True
-    if found["quotation"]:
+    if match["quotation"]:
         return part[-1] != "）" and part[-2] in _STOPS and not _PARTICLE.match(follows)
-    stop = found["stop"][-1]
+    stop = match["stop"][-1]
     if stop in _STOPS or not follows or follows.isspace():
         return not _ABBREVIATION.search(part[-10:])
     if stop in "!?．":
@@ -172,11 +172,11 @@ def summary(messages: Sequence[Message], budget: int = SUMMARY_CHARACTERS) -> st
     parts = _sentences(messages)
     if len(whole := _joined(parts, range(len(parts)))) <= budget:
         return whole
-    chosen: list[int] = []
-    for i in _by_worth(parts, chosen):
-        if len(_joined(parts, [*chosen, i])) <= budget:
-            chosen.append(i)
-    return _joined(parts, chosen) if chosen else cut(_joined(parts, [0]), budget)
+    picks: list[int] = []
+    for i in _by_worth(parts, picks):
+        if len(_joined(parts, [*picks, i])) <= budget:
+            picks.append(i)
+    return _joined(parts, picks) if picks else cut(_joined(parts, [0]), budget)
 
 
 def gist(text: str, messages: Sequence[Message]) -> str:
@@ -189,13 +189,13 @@ def gist(text: str, messages: Sequence[Message]) -> str:
         return text
     parts = [part._replace(text=_whole(part.text)) for part in _sentences(messages)]
     most = _LONGER if len({part.text for part in parts}) >= _SHORT else 1
-    chosen: list[int] = []
-    for i in _by_worth(parts, chosen):
-        if len(_joined(parts, [*chosen, i])) <= SUMMARY_CHARACTERS or not chosen:
-            chosen.append(i)
-        if len(chosen) == most:
+    picks: list[int] = []
+    for i in _by_worth(parts, picks):
+        if len(_joined(parts, [*picks, i])) <= SUMMARY_CHARACTERS or not picks:
+            picks.append(i)
+        if len(picks) == most:
             break
-    return cut(_joined(parts, chosen or [0]), SUMMARY_CHARACTERS)
+    return cut(_joined(parts, picks or [0]), SUMMARY_CHARACTERS)
 
 
 def _whole(sentence: str) -> str:
@@ -217,7 +217,7 @@ def who(message: Message) -> str:
     return " ".join((message.speaker or message.role.capitalize()).split())
 
 
-def _by_worth(parts: Sequence[_Sentence], chosen: Sequence[int]) -> Iterator[int]:
+def _by_worth(parts: Sequence[_Sentence], picks: Sequence[int]) -> Iterator[int]:
     """The sentences that add something to those chosen so far, the most telling first."""
     distinct = {part.text: part for part in parts}.values()
     mentions = Counter(token for part in distinct for token in part.tokens)
@@ -226,7 +226,7 @@ def _by_worth(parts: Sequence[_Sentence], chosen: Sequence[int]) -> Iterator[int
     # What a sentence adds only shrinks, so that only the one on top must be looked at again.
     while heap:
         before, i = heappop(heap)
-        new = parts[i].tokens.difference(*(parts[j].tokens for j in chosen))
+        new = parts[i].tokens.difference(*(parts[j].tokens for j in picks))
         worth = _gain(parts[i], mentions, new)
         if worth < -before:
             if worth > 0:
@@ -246,10 +246,10 @@ def _gain(part: _Sentence, mentions: Counter[str], new: frozenset[str]) -> float
     return worth
 
 
-def _joined(parts: Sequence[_Sentence], chosen: Sequence[int]) -> str:
+def _joined(parts: Sequence[_Sentence], picks: Sequence[int]) -> str:
     words: list[str] = []
     speaker = None
-    for i in sorted(chosen):
+    for i in sorted(picks):
         if parts[i].who != speaker:
             speaker = parts[i].who
             words.append(f"{speaker}:")
@@ -304,17 +304,17 @@ def telling(messages: Sequence[Message]) -> float:
     `words` are the distinct ones, at most 18. `stakes` are those of them that tell of a change, a need or a fear;
     common ones count half.
     """
-    said = [
+    statements = [
         sentence
         for message in messages
         if message.role not in _OTHERS
         for sentence in sentences(message.content)
         if not sentence.endswith(("?", "？"))
     ]
-    words = frozenset(token for sentence in said for token in tokens(sentence)) - STOP_WORDS
+    words = frozenset(token for sentence in statements for token in tokens(sentence)) - STOP_WORDS
     strong, weak = _stakes()
     amount = sum(1.0 if token < "\u3005" else _CJK for token in sorted(words))
-    phrases = sum(any(phrase in sentence.lower() for sentence in said) for phrase in _PHRASES)
+    phrases = sum(any(phrase in sentence.lower() for sentence in statements) for phrase in _PHRASES)
     stakes = len(words & strong) + len(words & weak) / 2 + phrases
     halvings: float = min(amount, MOST_WORDS) / WORDS + stakes / STAKES
     return round(1 - exp(-halvings * log(2)), 4)
@@ -402,6 +402,6 @@ def _end(window: str) -> int:
 
 def _last(bound: re.Pattern[str], window: str) -> int:
     end = 0
-    for found in bound.finditer(window):
-        end = found.end()
+    for match in bound.finditer(window):
+        end = match.end()
     return end

@@ -53,18 +53,18 @@ def misspelt(query: str, frequencies: Mapping[str, int], knows: Callable[[str], 
     memories have each token of the query; `knows` is a dictionary of lower-case words of languages beside English."""
     missing = {token for token, count in frequencies.items() if not count}
     starts = {token[:_SHORTEST_STEM] for token in missing}
-    written = {word[0]: lowered for lowered in _words(query) if len(word := runs(lowered)) == 1}
-    is_in_english = not _ENGLISH_ONLY.isdisjoint(written)
+    spellings = {word[0]: lowered for lowered in _words(query) if len(word := runs(lowered)) == 1}
+    is_in_english = not _ENGLISH_ONLY.isdisjoint(spellings)
     if not is_in_english and knows is None:
         return []
     shortest = _SHORTEST if is_in_english else _SHORTEST_ELSEWHERE
-    long = (word for word in written if shortest <= len(word) <= _LONGEST and word[:_SHORTEST_STEM] in starts)
+    long = (word for word in spellings if shortest <= len(word) <= _LONGEST and word[:_SHORTEST_STEM] in starts)
     strange = (word for word in long if _alphabet(word) and not is_english(word) and _token(word) in missing)
     if is_in_english or knows is None:
         wrong = [word for word in strange if word.isascii()]
         return wrong if len(wrong) <= _MOST_WORDS else []
-    wrong = [word for word in strange if not knows(written[word])]
-    others = [lowered for word, lowered in written.items() if word not in wrong and len(word) >= _SHORTEST_TELLING]
+    wrong = [word for word in strange if not knows(spellings[word])]
+    others = [lowered for word, lowered in spellings.items() if word not in wrong and len(word) >= _SHORTEST_TELLING]
     return wrong if len(wrong) <= _MOST_WORDS and wrong and _are_mostly_known(others, knows) else []
 
 
@@ -102,9 +102,9 @@ def best_correction(word: str, near: Mapping[str, str], frequencies: Mapping[str
 
 def is_english(word: str) -> bool:
     """Whether English has a word, or another form of it."""
-    keys, wanted = _english_keys(), key(word)
-    place = bisect_left(range(len(keys) // _KEY_BYTES), wanted, key=lambda at: _key_at(keys, at))
-    return _key_at(keys, place) == wanted
+    keys, word_key = _english_keys(), key(word)
+    place = bisect_left(range(len(keys) // _KEY_BYTES), word_key, key=lambda at: _key_at(keys, at))
+    return _key_at(keys, place) == word_key
 
 
 def key(word: str) -> bytes:

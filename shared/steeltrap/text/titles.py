@@ -32,9 +32,9 @@ def conversation_title(memory: Mapping[str, Any]) -> str:
 def conversation_name(memory: Mapping[str, Any]) -> str:
     """The title of a memory's conversation, else what the user said first in its episode, else its id."""
     messages = memory.get("messages") or ()
-    asked = next((each for each in messages if each["role"] == "user"), None)
-    said = beginning(asked["content"]) if asked else ""
-    return conversation_title(memory) or said or str(memory.get("conversation_id") or "")
+    prompt = next((each for each in messages if each["role"] == "user"), None)
+    opening = beginning(prompt["content"]) if prompt else ""
+    return conversation_title(memory) or opening or str(memory.get("conversation_id") or "")
 
 
 def beginning(text: str) -> str:

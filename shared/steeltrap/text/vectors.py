@@ -30,9 +30,9 @@ def has_direction(embeddings: Iterable[Embedding]) -> bool:
 
 def nearest(vector: Embedding, chunks: Sequence[Embedding]) -> float:
     """The highest cosine between a vector and the chunks of a memory; 0 where it has none of the same size."""
-    asked = memoryview(vector).cast("f")
+    query_numbers = memoryview(vector).cast("f")
     return max(
-        (sum(map(mul, asked, memoryview(chunk).cast("f"))) for chunk in chunks if len(chunk) == len(vector)),
+        (sum(map(mul, query_numbers, memoryview(chunk).cast("f"))) for chunk in chunks if len(chunk) == len(vector)),
         default=0.0,
     )
 

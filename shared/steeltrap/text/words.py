@@ -88,8 +88,8 @@ def _any_run() -> re.Pattern[str]:
 
 def _runs(folded: str) -> list[str]:
     """The words of a folded text, and its Chinese, Japanese and Korean runs."""
-    found: list[str] = (_ASCII_RUN if folded.isascii() else _any_run()).findall(folded)
-    return found
+    parts: list[str] = (_ASCII_RUN if folded.isascii() else _any_run()).findall(folded)
+    return parts
 
 
 _NAMED_LETTER: Final = re.compile(r"LATIN SMALL LETTER ([A-Z])(?: WITH .*)?")
@@ -99,12 +99,12 @@ def _base_letters() -> dict[int, str]:
     """Unicode names the base of a letter that it doesn't decompose: LATIN SMALL LETTER O WITH STROKE. The others are as
     in CLDR's transliteration from Latin to ASCII."""
     others = {"æ": "ae", "œ": "oe", "ð": "d", "þ": "th", "ŋ": "n", "ı": "i", "ĸ": "q", "ȷ": "j", "ß": "ss"}
-    found = {ord(letter): plain for letter, plain in others.items()}
+    bases = {ord(letter): plain for letter, plain in others.items()}
     for code in (0xF8, *range(0x100, 0x2B0)):
         letter = _NAMED_LETTER.fullmatch(unicodedata.name(chr(code), ""))
         if letter and not unicodedata.decomposition(chr(code)):
-            found[code] = letter[1].lower()
-    return found
+            bases[code] = letter[1].lower()
+    return bases
 
 
 _BASE_LETTERS: Final = _base_letters()
@@ -182,10 +182,10 @@ def tokens(text: str) -> list[str]:
             pairs.extend(run[i : i + 2] for i in range(len(run) - 1))
         else:
             words.append(run)
-    kept = [word for word in words if word not in STOP_WORDS]
-    if not kept and not pairs:
-        kept = words
-    return _stem([FORMS.get(word, word) for word in kept]) + pairs
+    content_words = [word for word in words if word not in STOP_WORDS]
+    if not content_words and not pairs:
+        content_words = words
+    return _stem([FORMS.get(word, word) for word in content_words]) + pairs
 
 
 def word_tokens(words: Sequence[str]) -> list[str]:
@@ -197,8 +197,8 @@ def word_tokens(words: Sequence[str]) -> list[str]:
 def runs(text: str) -> list[str]:
     """The folded words of a text in order, stop words and all and not stemmed, each character of a Chinese, Japanese or
     Korean run by itself."""
-    found = _runs(fold_letters(fold_case(text)))
-    return [part for run in found for part in (run if is_cjk(run[0]) else (run,))]
+    parts = _runs(fold_letters(fold_case(text)))
+    return [part for run in parts for part in (run if is_cjk(run[0]) else (run,))]
 
 
 def query_tokens(text: str) -> list[str]:
@@ -207,10 +207,10 @@ def query_tokens(text: str) -> list[str]:
 
     Otherwise "明日の天気" would find every text that has "の".
     """
-    found = tokens(text)
-    pairs = {token for token in found if len(token) == 2 and is_cjk(token[0])}
+    all_tokens = tokens(text)
+    pairs = {token for token in all_tokens if len(token) == 2 and is_cjk(token[0])}
     covered = {char for pair in pairs for char in pair if _KANA.match(char)}
-    return [token for token in found if token not in covered and token not in STOP_PAIRS] or found
+    return [token for token in all_tokens if token not in covered and token not in STOP_PAIRS] or all_tokens
 
 
 # Only the marks of European scripts: Japanese voicing marks tell words apart. The breve of й stays: it is a letter.
@@ -374,10 +374,10 @@ class Trait(IntFlag):
 
 def traits(memory: Memory) -> Trait:
     """The traits of a memory: those of its content, and what its record says."""
-    said = _traits_of_content(memory)
+    flags = _traits_of_content(memory)
     if memory.occurred_at is not None and is_day(memory.occurred_at):
-        said |= Trait.DAY
-    return said | Trait.SUPERSEDED if memory.is_superseded() else said
+        flags |= Trait.DAY
+    return flags | Trait.SUPERSEDED if memory.is_superseded() else flags
 
 
 def _traits_of_content(memory: Memory) -> Trait:
@@ -385,22 +385,22 @@ def _traits_of_content(memory: Memory) -> Trait:
     label = label_of(memory.content)
     role = memory.messages[0].role if memory.source == "conversation" and memory.messages else label
     text = memory.content if label is None else memory.content.split(":", 1)[1]
-    found = Trait(0)
+    flags = Trait(0)
     if text.rstrip().endswith(("?", "\uff1f")) and len(text.split(maxsplit=_SHORT)) < _SHORT:
-        found |= Trait.QUESTION
+        flags |= Trait.QUESTION
     if role in _ASSISTANT:
-        return found | Trait.BY_ASSISTANT
+        return flags | Trait.BY_ASSISTANT
     if role in _USER:
-        found |= Trait.BY_USER
+        flags |= Trait.BY_USER
     if _INSTRUCTION.search(text):
-        return found | Trait.INSTRUCTION
-    return found | Trait.PREFERENCE if _PREFERENCE.search(text) else found
+        return flags | Trait.INSTRUCTION
+    return flags | Trait.PREFERENCE if _PREFERENCE.search(text) else flags
 
 
 def label_of(text: str) -> str | None:
     """The name or role that a text begins with, as in "Ana: I moved", in lower case; None without one."""
-    found = _LABEL.match(text[:80])
-    return found[1].casefold() if found else None
+    match = _LABEL.match(text[:80])
+    return match[1].casefold() if match else None
 
 
 def speaker_of(text: str) -> str | None:

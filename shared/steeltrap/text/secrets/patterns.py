@@ -186,8 +186,8 @@ def _is_called_otherwise(data: bytes, start: int) -> bool:
     return other is not None and _CARD.search(near, other.start()) is None
 
 
-def _is_card(written: bytes) -> bool:
-    digits = re.sub(rb"\D", b"", written)
+def _is_card(candidate: bytes) -> bool:
+    digits = re.sub(rb"\D", b"", candidate)
     return _has_issuer(digits.decode()) and _passes_luhn(digits) and len(set(digits)) > 1
 
 
@@ -339,22 +339,22 @@ def joined(data: bytes) -> Joined | None:
     return Joined(b"".join([*pieces, data[at:]]), [*starts, size], [*origins, at])
 
 
-def torn(text: Joined, found: Iterable[Span], whole: Sequence[Span]) -> Iterator[Span]:
+def torn(text: Joined, spans: Iterable[Span], whole: Sequence[Span]) -> Iterator[Span]:
     """The places in the text of what was found in the joined text: what only the join could show.
 
     `whole` is what was found in the text as it is. Such a secret goes on behind the line break only where what
     follows looks random; what begins with another secret is that one.
     """
     starts = {span.start for span in whole}
-    for start, end, kind in found:
+    for start, end, kind in spans:
         breaks = text.breaks_in(start, end)
         if not breaks:
             continue
         first, last = text.origin(start), text.origin(end - 1) + 1
         if any(text.origin(at) in starts for at in breaks):
             continue
-        if (seen := _end_of_last(whole, first, last)) is not None:
-            tail = b"".join(text.data[at:end] for at in breaks[:1] if text.origin(at) >= seen)
+        if (last_end := _end_of_last(whole, first, last)) is not None:
+            tail = b"".join(text.data[at:end] for at in breaks[:1] if text.origin(at) >= last_end)
             if not _is_random(tail):
                 continue
         elif len(_DIGIT.findall(text.data[start:end])) < 2:

@@ -47,31 +47,31 @@ class Catalogue:
         for rule in rules:
             for keyword in rule.keywords:
                 keywords.setdefault(keyword, []).append(rule)
-        for keyword, named in keywords.items():
-            self._add(re2.escape(keyword), named)
+        for keyword, targets in keywords.items():
+            self._add(re2.escape(keyword), targets)
         self._add(patterns.CARD_CANDIDATE, [patterns.CARD])
         self._add(patterns.IBAN_CANDIDATE, [patterns.IBAN])
         self._keywords.Compile()
 
-    def _add(self, pattern: str, named: list[Rule | str]) -> None:
+    def _add(self, pattern: str, targets: list[Rule | str]) -> None:
         self._keywords.Add(pattern)
-        self._by_keyword.append(named)
+        self._by_keyword.append(targets)
 
     def needed(self, data: bytes) -> tuple[list[Rule], set[str]]:
         """The rules that may match, in their order, and the kinds beside them, such as `card-number`."""
         hits = self._keywords.Match(data) or ()
-        found = list(chain.from_iterable(self._by_keyword[hit] for hit in hits))
-        kinds = {each for each in found if isinstance(each, str)}
-        ids = {each.id for each in found if isinstance(each, Rule)}
+        targets = list(chain.from_iterable(self._by_keyword[hit] for hit in hits))
+        kinds = {each for each in targets if isinstance(each, str)}
+        ids = {each.id for each in targets if isinstance(each, Rule)}
         return [rule for rule in self.rules if rule.id in ids], kinds
 
 
 @cache
 def catalogue() -> Catalogue:
     """gitleaks' rules and our own. Patterns are compiled at their first use."""
-    given = json.loads(FILE.read_text())
-    everywhere = Allow(**given["allow"])
-    rules = [_rule(raw, everywhere) for raw in given["rules"]]
+    definitions = json.loads(FILE.read_text())
+    everywhere = Allow(**definitions["allow"])
+    rules = [_rule(raw, everywhere) for raw in definitions["rules"]]
     return Catalogue(sorted([*rules, *OWN], key=lambda rule: _LAST.index(rule.id) if rule.id in _LAST else -1))
 
 
@@ -120,24 +120,28 @@ def redacted(text: str, name: str = "") -> Redacted:
 def _find(data: bytes) -> list[Span]:
     """The secrets in order, none of which overlaps another or a placeholder."""
     rules, kinds = catalogue().needed(data)
-    found = list(patterns.find_private_keys(data)) if patterns.PRIVATE_KEY in kinds else []
-    found += _matches(data, rules)
+    spans = list(patterns.find_private_keys(data)) if patterns.PRIVATE_KEY in kinds else []
+    spans += _matches(data, rules)
     if patterns.CARD in kinds:
-        found += patterns.find_cards(data)
+        spans += patterns.find_cards(data)
     if patterns.IBAN in kinds:
-        found += patterns.find_ibans(data)
-    found = _merged(_beside_placeholders(data, found))
-    return _merged([*found, *_beside_placeholders(data, _torn(data, found))])
+        spans += patterns.find_ibans(data)
+    spans = _merged(_beside_placeholders(data, spans))
+    return _merged([*spans, *_beside_placeholders(data, _torn(data, spans))])
 
 
-def _beside_placeholders(data: bytes, found: Sequence[Span]) -> list[Span]:
+def _beside_placeholders(data: bytes, spans: Sequence[Span]) -> list[Span]:
     """The spans that overlap no placeholder."""
-    if not found:
+    if not spans:
         return []
-    known = [match.span() for match in _PLACEHOLDERS.finditer(data)]
-    ends = [end for _, end in known]
-    nearest = (bisect_right(ends, span.start) for span in found)
-    return [span for span, at in zip(found, nearest, strict=True) if at == len(known) or known[at][0] >= span.end]
+    placeholders = [match.span() for match in _PLACEHOLDERS.finditer(data)]
+    ends = [end for _, end in placeholders]
+    nearest = (bisect_right(ends, span.start) for span in spans)
+    return [
+        span
+        for span, at in zip(spans, nearest, strict=True)
+        if at == len(placeholders) or placeholders[at][0] >= span.end
+    ]
 
 
 def _matches(data: bytes, rules: Iterable[Rule]) -> Iterator[Span]:
@@ -145,19 +149,19 @@ def _matches(data: bytes, rules: Iterable[Rule]) -> Iterator[Span]:
         yield from rule.find(data)
 
 
-def _torn(data: bytes, found: list[Span]) -> list[Span]:
+def _torn(data: bytes, spans: list[Span]) -> list[Span]:
     text = patterns.joined(data)
     if text is None:
         return []
     # What follows a name ends with its line.
     rules = [rule for rule in catalogue().needed(text.data)[0] if rule.id != GENERIC and rule.id not in NAMED]
-    return list(patterns.torn(text, _matches(text.data, rules), found))
+    return list(patterns.torn(text, _matches(text.data, rules), spans))
 
 
-def _merged(found: Sequence[Span]) -> list[Span]:
+def _merged(spans: Sequence[Span]) -> list[Span]:
     """One span for those that overlap, of the kind of the most specific: the first that was found."""
     merged: list[tuple[int, Span]] = []
-    for place, span in sorted(enumerate(found), key=lambda each: (each[1].start, -each[1].end)):
+    for place, span in sorted(enumerate(spans), key=lambda each: (each[1].start, -each[1].end)):
         if merged and span.start < merged[-1][1].end:
             rank, last = merged[-1]
             kind = span.kind if place < rank else last.kind

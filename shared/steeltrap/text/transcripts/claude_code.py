@@ -64,16 +64,16 @@ def entry(line: str | bytes) -> Entry | None:
         return None
     parent = value.get("parentUuid") or value.get("logicalParentUuid")
     origin = within(value, "forkedFrom")
-    said = _said(_text(origin.get("messageUuid")) or id, value)
+    message = _said(_text(origin.get("messageUuid")) or id, value)
     return Entry(
         id=id,
         parent=parent if isinstance(parent, str) else None,
-        said=said,
+        said=message,
         session=_text(value.get("sessionId")),
         folder=_text(value.get("cwd")),
         origin=_text(origin.get("sessionId")),
         is_sidechain=bool(value.get("isSidechain")),
-        is_first=parent is None and "parentUuid" in value and said is not None and said.role == "user",
+        is_first=parent is None and "parentUuid" in value and message is not None and message.role == "user",
         kind="tool" if _is_tool(within(value, "message").get("content")) else "notice",
     )
 
@@ -115,9 +115,9 @@ class Tree:
         prompts = {id for id, is_prompt in self._said.items() if is_prompt}
         return self._said.keys() - messages.left(parents, set(way), prompts, self._said)
 
-    def left_out(self, kept: set[str]) -> dict[str, int]:
+    def left_out(self, ids: set[str]) -> dict[str, int]:
         """How many messages there are beside those, by what they are."""
-        return {messages.LEFT: len(self._said) - len(kept), "messages of subagents": len(self._subagents)}
+        return {messages.LEFT: len(self._said) - len(ids), "messages of subagents": len(self._subagents)}
 
 
 def _said(id: str, value: Any) -> Said | None:

@@ -42,9 +42,9 @@ def said(lines: Iterable[tuple[int, str | bytes]], turn: Turn) -> Iterator[Said]
         except ValueError:
             continue
         payload = within(value, "payload")
-        named = payload.get("turn_id")
-        if isinstance(named, str) and named and named != turn.id and payload.get("type") != "task_complete":
-            turn.id, turn.begins_at, turn.asked, turn.last = named, number, 0, ""
+        turn_id = payload.get("turn_id")
+        if isinstance(turn_id, str) and turn_id and turn_id != turn.id and payload.get("type") != "task_complete":
+            turn.id, turn.begins_at, turn.asked, turn.last = turn_id, number, 0, ""
         if turn.id is not None and value.get("type") == "event_msg":
             yield from _said(payload, turn, value.get("timestamp"))
 

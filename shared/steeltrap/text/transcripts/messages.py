@@ -63,15 +63,15 @@ def without_elements(text: str, is_added: Callable[[str], bool]) -> str:
     for tag in reversed(tags):
         if tag[1]:
             closing.setdefault(tag[2], []).append(tag.end())
-    kept, end = [], 0
+    parts, end = [], 0
     for tag in tags:
         ends = closing.get(tag[2], [])
         while ends and ends[-1] <= tag.end():
             ends.pop()
         if ends and not tag[1] and tag.start() >= end:
-            kept.append(text[end : tag.start()])
+            parts.append(text[end : tag.start()])
             end = ends[-1]
-    return "".join([*kept, text[end:]])
+    return "".join([*parts, text[end:]])
 
 
 def elements(text: str, name: str) -> Iterator[str]:
@@ -96,8 +96,8 @@ def time_of(value: object) -> datetime | None:
 
 def within(value: object, name: str) -> Mapping[str, Any]:
     """The object under a name, empty where there is none."""
-    found = value.get(name) if isinstance(value, Mapping) else None
-    return found if isinstance(found, dict) else {}
+    item = value.get(name) if isinstance(value, Mapping) else None
+    return item if isinstance(item, dict) else {}
 
 
 LEFT: Final = "messages of branches that were left"
@@ -107,13 +107,13 @@ Parents = Mapping[str, str | None]
 """The id of the message before each message, in the order of the file; None for a first message."""
 
 
-def mended(named: Parents, is_root: Callable[[str], bool] = lambda parent: False) -> dict[str, str | None]:
+def mended(references: Parents, is_root: Callable[[str], bool] = lambda parent: False) -> dict[str, str | None]:
     """The same with a message of the file for each parent that the file doesn't have, unless `is_root` says that the
     name stands for the beginning."""
     parents: dict[str, str | None] = {}
     before: str | None = None
-    for id, parent in named.items():
-        is_there = parent is None or (parent in named and parent != id)
+    for id, parent in references.items():
+        is_there = parent is None or (parent in references and parent != id)
         parents[id] = parent if is_there else None if is_root(parent or "") else before
         before = id
     return parents
@@ -136,19 +136,19 @@ def last_leaf(parents: Parents, times: Mapping[str, float], among: Collection[st
     return max(leaves, key=lambda id: (times.get(id, 0.0), place[id]), default=None)
 
 
-def left(parents: Parents, kept: Collection[str], prompts: Collection[str], ids: Iterable[str]) -> set[str]:
+def left(parents: Parents, path_ids: Collection[str], prompts: Collection[str], ids: Iterable[str]) -> set[str]:
     """The ids that hang on the way only by a prompt that the user went back from.
 
     What a program writes beside an answer, such as a summary of its hooks, branches off too, and no user left that.
     """
-    known: dict[str, bool] = dict.fromkeys(kept, False)
+    verdicts: dict[str, bool] = dict.fromkeys(path_ids, False)
     for id in ids:
         passed: list[str] = []
         at: str | None = id
-        while at is not None and at not in known:
+        while at is not None and at not in verdicts:
             passed.append(at)
-            known[at] = at in prompts
-            at = None if known[at] else parents.get(at)
-        was_left = known[at] if at is not None else bool(passed) and known[passed[-1]]
-        known |= dict.fromkeys(passed, was_left)
-    return {id for id in ids if known[id]}
+            verdicts[at] = at in prompts
+            at = None if verdicts[at] else parents.get(at)
+        was_left = verdicts[at] if at is not None else bool(passed) and verdicts[passed[-1]]
+        verdicts |= dict.fromkeys(passed, was_left)
+    return {id for id in ids if verdicts[id]}
