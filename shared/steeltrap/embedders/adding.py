@@ -63,18 +63,18 @@ def add(folder: Path, options: Mapping[str, Any]) -> Description:
         raise InvalidInput(
             f"A part of the model is in {beside[0]}, which no checksum would cover: export the model as one file."
         )
-    known = find_description(folder) or to_description({"name": _name(folder)}, "--name")
-    told = to_description(
-        known.model_dump() | {name: value for name, value in options.items() if value is not None}, DESCRIPTION
+    current = find_description(folder) or to_description({"name": _name(folder)}, "--name")
+    description = to_description(
+        current.model_dump() | {name: value for name, value in options.items() if value is not None}, DESCRIPTION
     )
     sums = {name: checksum(path) for name, path in paths.items()}
-    check_files(recorded_checksums(known), sums)
-    model = open_model(folder, told)
+    check_files(recorded_checksums(current), sums)
+    model = open_model(folder, description)
     dimension = _dimension(model)
-    if told.dimension not in (None, dimension):
+    if description.dimension not in (None, dimension):
         raise InvalidInput(
-            f"{DESCRIPTION} says {told.dimension} dimensions, but the model answers {dimension}: correct the number, "
-            "or download the model that belongs to the description."
+            f"{DESCRIPTION} says {description.dimension} dimensions, but the model answers {dimension}: correct the "
+            "number, or download the model that belongs to the description."
         )
     _check_tokenizer(model)
     _check_meaning(model)
@@ -82,11 +82,11 @@ def add(folder: Path, options: Mapping[str, Any]) -> Description:
     calibration.learn(model.vectors(calibration.probes(), "document"))
     levels = {name: getattr(calibration, name) for name in ("unrelated", "unrelated_japanese", "novel", "slope")}
     measured = {name: round(level, 4) for name, level in levels.items()}
-    added = told.model_copy(
+    final = description.model_copy(
         update={"dimension": dimension, "model_sha256": sums[MODEL], "tokenizer_sha256": sums[TOKENIZER], **measured}
     )
-    write_description(folder, added)
-    return added
+    write_description(folder, final)
+    return final
 
 
 def _name(folder: Path) -> str:
@@ -134,11 +134,11 @@ def _has_row(model: Model, id: int) -> bool:
 
 def _check_meaning(model: Model) -> None:
     """Raises InvalidInput for a model that puts apart what says the same."""
-    told = {language: _told(model, pairs) for language, pairs in _REWORDED.items()}
-    if max(told.values()) < _LEAST_TOLD:
+    scores = {language: _nearest_count(model, pairs) for language, pairs in _REWORDED.items()}
+    if max(scores.values()) < _LEAST_TOLD:
         raise InvalidInput(
             f"The vectors make no sense: of {len(_REWORDED['English'])} pairs of sentences that say the same, the "
-            f"model finds {max(told.values())}. Check that {TOKENIZER} belongs to {MODEL}, and --pooling and the "
+            f"model finds {max(scores.values())}. Check that {TOKENIZER} belongs to {MODEL}, and --pooling and the "
             "prefixes against the model's card."
         )
 
@@ -148,14 +148,14 @@ def _unrelated(model: Model) -> float:
 
     With prefixes it lies lower than that between documents: 0.75 against 0.79, where real conversations have 0.75.
     """
-    asked, stored = (model.vectors(CALIBRATION_TEXTS, way) for way in ("query", "document"))
-    pairs = ((one, other) for i, one in enumerate(asked) for j, other in enumerate(stored) if i != j)
+    queries, documents = (model.vectors(CALIBRATION_TEXTS, way) for way in ("query", "document"))
+    pairs = ((one, other) for i, one in enumerate(queries) for j, other in enumerate(documents) if i != j)
     return min(HIGHEST, max(0.0, median(cosine(*pair) for pair in pairs)))
 
 
-def _told(model: Model, pairs: Sequence[tuple[str, str]]) -> int:
+def _nearest_count(model: Model, pairs: Sequence[tuple[str, str]]) -> int:
     """How many sentences lie nearest to their own rewording."""
     ones = model.vectors([one for one, _ in pairs], "document")
     others = model.vectors([other for _, other in pairs], "document")
     nearest = [max(range(len(others)), key=lambda at: cosine(one, others[at])) for one in ones]
-    return sum(at == found for at, found in enumerate(nearest))
+    return sum(at == place for at, place in enumerate(nearest))

@@ -208,8 +208,8 @@ def find_model(name: str) -> Model:
     for model in MODELS:
         if model.id in name:
             return model
-    known = " or ".join(model.id for model in MODELS)
-    raise InvalidInput(f"STEELTRAP_EMBEDDER_MODEL: give {known}, or an ARN or inference profile of one.")
+    ids = " or ".join(model.id for model in MODELS)
+    raise InvalidInput(f"STEELTRAP_EMBEDDER_MODEL: give {ids}, or an ARN or inference profile of one.")
 
 
 def find_dimension(model: Model, dimension: int) -> int:
@@ -278,8 +278,8 @@ class BedrockEmbedder(RemoteEmbedder):
         self._client: Any = None
 
     def _embed(self, texts: Sequence[str], purpose: Purpose, ends: float) -> list[Embedding]:
-        asked = self._calibration.probes()
-        probes = [self._prefixes["document"] + text for text in asked]
+        probe_texts = self._calibration.probes()
+        probes = [self._prefixes["document"] + text for text in probe_texts]
         inputs = [self._prefixes[purpose] + text for text in texts]
         split = [parts(text, self._model.characters) for text in (*probes, *inputs)]
         flat = list(chain.from_iterable(split))

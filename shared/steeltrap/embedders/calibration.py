@@ -178,17 +178,17 @@ class Calibration:
         if self._shared is None or self._is_recalled:
             return
         try:
-            found = self._shared.read(self._key)
+            levels = self._shared.read(self._key)
         except SteeltrapError as error:
             _log.warning("The levels of the embedding model can't be read: %s", error.message)
-            found = None
-        if found is not None and self.dimension in (0, found.dimension):
-            self.dimension = found.dimension
-            self.unrelated = found.unrelated if self.unrelated is None else self.unrelated
-            given = self.unrelated_japanese
-            self.unrelated_japanese = found.unrelated_japanese if given is None else given
-            self.novel = found.novel if self.novel is None else self.novel
-            self.slope = found.slope if self.slope is None else self.slope
+            levels = None
+        if levels is not None and self.dimension in (0, levels.dimension):
+            self.dimension = levels.dimension
+            self.unrelated = levels.unrelated if self.unrelated is None else self.unrelated
+            own = self.unrelated_japanese
+            self.unrelated_japanese = levels.unrelated_japanese if own is None else own
+            self.novel = levels.novel if self.novel is None else self.novel
+            self.slope = levels.slope if self.slope is None else self.slope
         self._is_recalled = True
 
     def _tell(self) -> None:

@@ -58,10 +58,10 @@ class EndpointEmbedder(RemoteEmbedder):
 
     def _embed(self, texts: Sequence[str], purpose: Purpose, ends: float) -> list[Embedding]:
         probes = [self._prefixes["document"] + text for text in self._calibration.probes()]
-        wanted = [*probes, *(self._prefixes[purpose] + text for text in texts)]
+        inputs = [*probes, *(self._prefixes[purpose] + text for text in texts)]
         vectors: list[Embedding] = []
-        for start in range(0, len(wanted), BATCH):
-            batch = wanted[start : start + BATCH]
+        for start in range(0, len(inputs), BATCH):
+            batch = inputs[start : start + BATCH]
             vectors += _vectors(self._answer(self._request(batch), ends), len(batch))
         self._calibration.learn(vectors[: len(probes)])
         self._calibration.check(vectors)
@@ -127,8 +127,8 @@ def foreign() -> Mapping[type[Exception], Failure]:
 
 def failure_of(error: Exception) -> Failure | None:
     """The meaning here of a foreign exception; None for one that nobody has placed."""
-    known = foreign()
-    return next((known[kind] for kind in type(error).__mro__ if kind in known), None)
+    failures = foreign()
+    return next((failures[kind] for kind in type(error).__mro__ if kind in failures), None)
 
 
 def refusal(answer: Answer, model: str) -> Failure:

@@ -123,12 +123,12 @@ class Languages:
         import numpy as np
 
         frequencies = self._of("frequent")
-        found = [place for word in words if (place := self._place("frequent", word)) is not None]
-        if not found:
+        places = [place for word in words if (place := self._place("frequent", word)) is not None]
+        if not places:
             return None
-        odds = np.maximum(frequencies[found].astype(int), _FLOOR).sum(axis=0)
+        odds = np.maximum(frequencies[places].astype(int), _FLOOR).sum(axis=0)
         best = 1 + int(np.argmax(odds[1 : 1 + len(LATIN)]))
-        english = odds[_ENGLISH] + max(0, known_in_english - len(found)) * _UNKNOWN_ENGLISH + MARGIN
+        english = odds[_ENGLISH] + max(0, known_in_english - len(places)) * _UNKNOWN_ENGLISH + MARGIN
         others = max(english, *(odds[1 + len(LATIN) :] + NEAR))
         return LATIN[best - 1] if odds[best] > others else None
 
@@ -140,13 +140,13 @@ class Languages:
 
     def known(self, words: Iterable[str], language: str) -> dict[str, tuple[int, ...]]:
         """The places of the words that a language knows; of a run without spaces those of its parts that are known."""
-        known: dict[str, tuple[int, ...]] = {}
+        places_by_word: dict[str, tuple[int, ...]] = {}
         for word in words:
             place = self._place(language, word)
             parts = (place,) if place is not None else self._parts(word, language) if language in SPACELESS else ()
             if parts:
-                known[word] = parts
-        return known
+                places_by_word[word] = parts
+        return places_by_word
 
     def have(self, word: str) -> bool:
         """Whether one of the languages with a word's script has the lower-case word."""
@@ -194,11 +194,11 @@ class Languages:
         """The place of each key; None for those that aren't there."""
         import numpy as np
 
-        kept = self._of(f"{name}_keys")
-        wanted = np.frombuffer(b"".join(map(digest_of, keys)), "<u4")
-        near = np.minimum(np.searchsorted(kept, wanted), len(kept) - 1)
-        is_there = (kept[near] == wanted).tolist()
-        return [place if found else None for place, found in zip(near.tolist(), is_there, strict=True)]
+        table = self._of(f"{name}_keys")
+        digests = np.frombuffer(b"".join(map(digest_of, keys)), "<u4")
+        near = np.minimum(np.searchsorted(table, digests), len(table) - 1)
+        is_there = (table[near] == digests).tolist()
+        return [place if is_match else None for place, is_match in zip(near.tolist(), is_there, strict=True)]
 
     def _read_simplified(self) -> dict[int, int]:
         """The simplified form of each traditional Chinese character that has another."""

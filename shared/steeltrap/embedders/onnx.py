@@ -116,9 +116,9 @@ def checksum(path: Path) -> str:
     return digest.hexdigest()
 
 
-def check_files(recorded: Mapping[str, str | None], found: Mapping[str, str]) -> None:
+def check_files(recorded: Mapping[str, str | None], checksums: Mapping[str, str]) -> None:
     """Compare checksums by file name; None is recorded of a file that was never added. Raises InvalidInput."""
-    for name, sum in found.items():
+    for name, sum in checksums.items():
         if recorded[name] not in (None, sum):
             raise InvalidInput(
                 f"{name} is not the file that {DESCRIPTION} describes: its checksum differs. Copy or download it "
@@ -189,8 +189,8 @@ class OnnxEmbedder:
     def _vectors(self, texts: Sequence[str], purpose: Purpose, timeout: float) -> list[Embedding]:
         ends = self._monotonic() + timeout
         model = self._loaded(ends)
-        left = ends - self._monotonic()
-        if left <= 0:
+        seconds_left = ends - self._monotonic()
+        if seconds_left <= 0:
             raise out_of_time(len(texts), timeout)
         if len(texts) == 1:
             return [model.vector(texts[0], purpose)]
@@ -199,10 +199,10 @@ class OnnxEmbedder:
         shares = [order[at : at + _SHARE] for at in range(0, len(order), _SHARE)]
         tasks = [partial(model.vectors, [texts[at] for at in share], purpose) for share in shares]
         try:
-            made = self._pool.run(tasks, left)
+            vectors_by_share = self._pool.run(tasks, seconds_left)
         except OutOfTime:
             raise out_of_time(len(texts), timeout) from None
-        by_place = dict(zip(chain.from_iterable(shares), chain.from_iterable(made), strict=True))
+        by_place = dict(zip(chain.from_iterable(shares), chain.from_iterable(vectors_by_share), strict=True))
         return [by_place[at] for at in range(len(texts))]
 
     def _loaded(self, ends: float) -> "Model":
@@ -217,12 +217,14 @@ class OnnxEmbedder:
 
     def _checked(self) -> "Model":
         try:
-            found = {name: checksum(self._folder / name) for name in (MODEL, TOKENIZER)}
-            check_files(recorded_checksums(self._described), found)
+            checksums = {name: checksum(self._folder / name) for name in (MODEL, TOKENIZER)}
+            check_files(recorded_checksums(self._described), checksums)
             return open_model(self._folder, self._described)
         except (InvalidInput, OSError) as error:
-            said = error.message if isinstance(error, InvalidInput) else "A file of the embedding model can't be read."
-            raise Unavailable(said, retryable=False, part="embedder") from error
+            message = (
+                error.message if isinstance(error, InvalidInput) else "A file of the embedding model can't be read."
+            )
+            raise Unavailable(message, retryable=False, part="embedder") from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -301,10 +303,10 @@ def open_model(folder: Path, described: Description) -> Model:
 
 def _types(session: "InferenceSession") -> dict[str, str]:
     """The inputs by name, and the type of their numbers. Raises InvalidInput for inputs that nobody can fill."""
-    found = {each.name: each.type for each in session.get_inputs()}
-    if "input_ids" not in found or not set(found) <= set(_INPUTS) or not set(found.values()) <= set(_TYPES):
+    types = {each.name: each.type for each in session.get_inputs()}
+    if "input_ids" not in types or not set(types) <= set(_INPUTS) or not set(types.values()) <= set(_TYPES):
         raise InvalidInput(
-            f"{MODEL} takes {', '.join(f'{name} {kind}' for name, kind in found.items())}; it must take input_ids, and "
+            f"{MODEL} takes {', '.join(f'{name} {kind}' for name, kind in types.items())}; it must take input_ids, and "
             "may take attention_mask and token_type_ids, all of whole numbers. Export the model for feature extraction."
         )
-    return {name: _TYPES[kind] for name, kind in found.items()}
+    return {name: _TYPES[kind] for name, kind in types.items()}

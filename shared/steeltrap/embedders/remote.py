@@ -136,8 +136,8 @@ class RemoteEmbedder(Calibrated):
         failure = OUT_OF_TIME
         pause = FIRST_PAUSE
         for attempt in range(1, ATTEMPTS + 1):
-            left = ends - self._monotonic()
-            outcome = self._attempt(request, left) if left > 0 else OUT_OF_TIME
+            seconds_left = ends - self._monotonic()
+            outcome = self._attempt(request, seconds_left) if seconds_left > 0 else OUT_OF_TIME
             if isinstance(outcome, bytes):
                 return outcome
             failure = outcome
@@ -174,13 +174,13 @@ class BoundedThreadPool(Generic[Result]):
         todo: SimpleQueue[tuple[int, Callable[[], Result]]] = SimpleQueue()
         for task in enumerate(tasks):
             todo.put(task)
-        done: SimpleQueue[tuple[int, Result] | Exception] = SimpleQueue()
+        outcomes: SimpleQueue[tuple[int, Result] | Exception] = SimpleQueue()
         over = Event()
-        self._start(len(tasks), (todo, done, over), timeout)
+        self._start(len(tasks), (todo, outcomes, over), timeout)
         results: dict[int, Result] = {}
         try:
             while len(results) < len(tasks):
-                outcome = done.get(timeout=max(0.0, ends - time.monotonic()))
+                outcome = outcomes.get(timeout=max(0.0, ends - time.monotonic()))
                 if isinstance(outcome, Exception):
                     raise outcome
                 results[outcome[0]] = outcome[1]
@@ -209,17 +209,17 @@ class BoundedThreadPool(Generic[Result]):
     def _work(
         self,
         todo: "SimpleQueue[tuple[int, Callable[[], Result]]]",
-        done: "SimpleQueue[tuple[int, Result] | Exception]",
+        outcomes: "SimpleQueue[tuple[int, Result] | Exception]",
         over: Event,
     ) -> None:
         try:
             while not over.is_set():
                 position, task = todo.get_nowait()
-                done.put((position, task()))
+                outcomes.put((position, task()))
         except Empty:
             return
         except Exception as error:
-            done.put(error)
+            outcomes.put(error)
         finally:
             self._slots.release()
 

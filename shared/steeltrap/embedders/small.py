@@ -55,10 +55,10 @@ class SmallEmbedder:
         ends = self._monotonic() + timeout
         words = self._words.embed(texts, purpose=purpose, timeout=timeout)
         glosses = [self._words.gloss(text) if text.strip() else text for text in texts]
-        left = ends - self._monotonic()
-        if left <= 0:
+        seconds_left = ends - self._monotonic()
+        if seconds_left <= 0:
             raise out_of_time(len(texts), timeout)
-        meanings = self._meaning.embed(glosses, purpose=purpose, timeout=left)
+        meanings = self._meaning.embed(glosses, purpose=purpose, timeout=seconds_left)
         return [_joined(*pair) for pair in zip(meanings, words, strict=True)]
 
     def has_changed(self, text: str, since: int) -> bool:

@@ -111,7 +111,7 @@ class Lexicon:
         """The place of each word, -1 if it isn't here."""
         import numpy as np
 
-        keys = np.frombuffer(b"".join(found[:_KEY_BYTES] for found in digests), "<u8")
+        keys = np.frombuffer(b"".join(word_digest[:_KEY_BYTES] for word_digest in digests), "<u8")
         near = np.minimum(np.searchsorted(self._keys, keys), len(self._keys) - 1)
         places: list[int] = np.where(self._keys[near] == keys, near, ABSENT).tolist()
         return places
@@ -125,12 +125,12 @@ class Lexicon:
             return ()
         ways = list(_parted(_folded(word)))
         places = self.places([digest(part) for way in ways for part in way])
-        found = [
+        splits = [
             (min(map(len, way)), pair)
             for way, pair in zip(ways, zip(places[::2], places[1::2], strict=True), strict=True)
             if ABSENT not in pair
         ]
-        return max(found, key=lambda way: way[0])[1] if found else ()
+        return max(splits, key=lambda way: way[0])[1] if splits else ()
 
     def knows_japanese(self, text: str, places: Sequence[int]) -> bool:
         """Whether the characters and pairs at these places are Japanese: by its kana, else if none is missing.
@@ -305,9 +305,9 @@ class _Model:
     def vector(self, text: str, purpose: Literal["document", "query"]) -> Embedding:
         import numpy as np
 
-        found, places, language = self._split(text)
+        piece_numbers, places, language = self._split(text)
         # Sorted, because a sum of floats depends on its order.
-        pieces = np.array(sorted(found - {_UNKNOWN}), np.intp)
+        pieces = np.array(sorted(piece_numbers - {_UNKNOWN}), np.intp)
         # Not BLAS, whose sum for one text may depend on how many threads it takes.
         total: NDArray[np.float32] = np.einsum("i,ij->j", self._weights[purpose][pieces], self._table[pieces])
         if places:
@@ -355,21 +355,21 @@ class _Model:
             met = set(chain.from_iterable(map(self._of_word, words)))
             pieces = set(self._pieces.encode(latin))
         language = self._language(words)
-        known = self._foreign(words, met) if language is None else self._known(words, language)
-        if not known:
+        places_by_word = self._foreign(words, met) if language is None else self._known(words, language)
+        if not places_by_word:
             return {piece for piece in pieces if piece < self._size}, [], None
-        rest = _WORD.sub(lambda word: " " if word[0] in known else word[0], lowered.translate(_MARKS))
-        return set(self._pieces.encode(rest)), [*chain.from_iterable(known.values())], language
+        rest = _WORD.sub(lambda word: " " if word[0] in places_by_word else word[0], lowered.translate(_MARKS))
+        return set(self._pieces.encode(rest)), [*chain.from_iterable(places_by_word.values())], language
 
     def gloss(self, text: str) -> str:
         """The text in English words, if it is Spanish or German."""
         lowered = normalised("NFKC", text).lower()
         words = {word for word in _WORD.findall(_latin_of(lowered)) if len(word) <= _LONGEST_WORD}
-        known = self._foreign(words, set(chain.from_iterable(map(self._of_word, words))))
-        others = (word for word in words - known.keys() if word.isalpha() and len(self._of_word(word)) > 1)
-        if not known or len(known) < _MOSTLY * (len(known) + sum(1 for _ in others)):
+        places_by_word = self._foreign(words, set(chain.from_iterable(map(self._of_word, words))))
+        others = (word for word in words - places_by_word.keys() if word.isalpha() and len(self._of_word(word)) > 1)
+        if not places_by_word or len(places_by_word) < _MOSTLY * (len(places_by_word) + sum(1 for _ in others)):
             return text
-        glosses = {word: self._pieces.decode(self._lexicon.english(places)) for word, places in known.items()}
+        glosses = {word: self._pieces.decode(self._lexicon.english(places)) for word, places in places_by_word.items()}
         return _WORD.sub(lambda word: glosses.get(word[0], word[0]), lowered.translate(_MARKS))
 
     def _language(self, words: set[str]) -> str | None:
@@ -402,13 +402,13 @@ class _Model:
         if odds < FOREIGN:
             return {}
         numbers = {word: self._of_word(word) for word in words}
-        whole = {word for word, found in numbers.items() if len(found) == 1}
+        whole = {word for word, pieces in numbers.items() if len(pieces) == 1}
         if odds + english(whole) < FOREIGN:
             return {}
-        last = {word: found[-1] - self._size for word, found in numbers.items() if found}
-        known: dict[str, tuple[int, ...]] = {word: (place,) for word, place in last.items() if place >= 0}
-        compounds = ((word, self._lexicon.compound(word)) for word in numbers.keys() - known.keys() - whole)
-        return known | {word: places for word, places in compounds if places}
+        last = {word: pieces[-1] - self._size for word, pieces in numbers.items() if pieces}
+        places_by_word: dict[str, tuple[int, ...]] = {word: (place,) for word, place in last.items() if place >= 0}
+        compounds = ((word, self._lexicon.compound(word)) for word in numbers.keys() - places_by_word.keys() - whole)
+        return places_by_word | {word: places for word, places in compounds if places}
 
     def _looked_up(self, word: str) -> tuple[int, ...]:
         """The pieces of a word; behind them, if the lexicon knows it too, the number of pieces plus its place there."""
@@ -420,9 +420,9 @@ class _Model:
         places = self._lexicon.places(digests)
         if not self._is_japanese(text, places):
             return self._by_script(text)
-        known = {char for word, place in zip(words, places, strict=True) if place != ABSENT for char in word}
+        chars = {char for word, place in zip(words, places, strict=True) if place != ABSENT for char in word}
         hashed = _signs(digests)
-        hashed[[known.issuperset(word) for word in words]] *= _KNOWN
+        hashed[[chars.issuperset(word) for word in words]] *= _KNOWN
         hashed[0] += self._lexicon.sum_of([place for place in places if place != ABSENT])
         total: NDArray[np.float32] = hashed.sum(axis=0)
         return total
@@ -434,11 +434,11 @@ class _Model:
         total = np.zeros(DIMENSION, np.float32)
         lowered = normalised("NFKC", text).lower()
         for language, runs in self._languages.of_scripts(lowered):
-            known = self._known(dict.fromkeys(runs.findall(lowered)), language)
-            if known:
-                total += self._in_language(chain.from_iterable(known.values()), language)
-                total += _KNOWN * _hashed(_words_beyond_latin(" ".join(known)))
-                lowered = _without(lowered, runs, known.keys())
+            places_by_word = self._known(dict.fromkeys(runs.findall(lowered)), language)
+            if places_by_word:
+                total += self._in_language(chain.from_iterable(places_by_word.values()), language)
+                total += _KNOWN * _hashed(_words_beyond_latin(" ".join(places_by_word)))
+                lowered = _without(lowered, runs, places_by_word.keys())
         return total + _hashed(_words_beyond_latin(lowered))
 
 
@@ -460,8 +460,8 @@ def _latin_of(text: str) -> str:
 
 def _words_beyond_latin(text: str) -> list[str]:
     """The words of a text beyond Latin script: words, and pairs of characters where a script has no spaces."""
-    found = [] if text.isascii() else _beyond_latin().findall(text)
-    return list(dict.fromkeys(tokens(" ".join(found)))) if found else []
+    matches = [] if text.isascii() else _beyond_latin().findall(text)
+    return list(dict.fromkeys(tokens(" ".join(matches)))) if matches else []
 
 
 def _words(lowered: str) -> set[str]:
@@ -473,8 +473,8 @@ def _lowered(text: str) -> str:
     return normalised("NFKC", text).lower().replace("i\u0307", "i")
 
 
-def _without(text: str, runs: re.Pattern[str], known: Set[str]) -> str:
-    return runs.sub(lambda run: " " if run[0] in known else run[0], text)
+def _without(text: str, runs: re.Pattern[str], words: Set[str]) -> str:
+    return runs.sub(lambda run: " " if run[0] in words else run[0], text)
 
 
 def _hashed(words: Sequence[str]) -> "NDArray[np.float32]":

@@ -53,14 +53,14 @@ class WordPieces:
 
     def encode(self, text: str) -> tuple[int, ...]:
         """The numbers of a text's pieces, in order."""
-        found: list[int] = []
+        numbers: list[int] = []
         for part in self._parts.split(text):
             if (special := self._special.get(part)) is not None:
-                found.append(special)
+                numbers.append(special)
                 continue
             for word in part.translate(self._spellings).split(" "):
-                found += self._of_word(word)
-        return tuple(found)
+                numbers += self._of_word(word)
+        return tuple(numbers)
 
     def decode(self, numbers: Iterable[int]) -> str:
         """The words that pieces make, without the special ones."""
@@ -71,7 +71,7 @@ class WordPieces:
         """The longest piece that a word begins with, and so on; one unknown piece if that leads nowhere."""
         if len(word) > _LONGEST:
             return (self._unknown,)
-        found: list[int] = []
+        numbers: list[int] = []
         start = 0
         while start < len(word):
             prefix = _CONTINUES if start else ""
@@ -79,9 +79,9 @@ class WordPieces:
             end = next((end for end in ends if prefix + word[start:end] in self._numbers), None)
             if end is None:
                 return (self._unknown,)
-            found.append(self._numbers[prefix + word[start:end]])
+            numbers.append(self._numbers[prefix + word[start:end]])
             start = end
-        return tuple(found)
+        return tuple(numbers)
 
 
 class _Spellings(dict[int, str]):
