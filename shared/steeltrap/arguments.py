@@ -116,10 +116,10 @@ def _item_with_ids(item: Any, whole: Mapping[str, str | InvalidInput]) -> Any:
 
 
 def _whole_id(id: GivenId, whole: Mapping[str, str | InvalidInput]) -> str:
-    meant = whole.get(id, str(id))
-    if isinstance(meant, InvalidInput):
-        raise meant
-    return meant
+    value = whole.get(id, str(id))
+    if isinstance(value, InvalidInput):
+        raise value
+    return value
 
 
 def _unwrapped(tool: Tool, arguments: JsonObject) -> JsonObject:
@@ -144,9 +144,9 @@ def _mend(schema: JsonObject, value: Any, where: str) -> Any:
         raise InvalidInput(f"`{where}` must be {describe(schema)}; got {show(value)}.")
     if isinstance(value, str) and kind in ("array", "object"):
         bounds_of(schema, MAX_BODY_BYTES).check_values(value.encode(errors="replace"), f"`{cut(where)}`")
-        meant = _parsed(value, list if kind == "array" else dict)
-        if meant is not None:
-            value = meant
+        json_value = _parsed(value, list if kind == "array" else dict)
+        if json_value is not None:
+            value = json_value
         elif items.get("type") == "string":
             value = [value]
     if kind == "array" and isinstance(value, list):
@@ -175,17 +175,17 @@ def _renamed(properties: JsonObject, value: JsonObject) -> JsonObject:
         return value
     lists = [name for name, field in properties.items() if field.get("type") == "array"]
     free = [name for name in properties if name not in value]
-    meant = {}
+    new_names = {}
     for name in value:
         if name in properties or not isinstance(name, str):
-            meant[name] = name
+            new_names[name] = name
         elif name[-1:] != "s" and f"{name}s" in lists:
-            meant[name] = f"{name}s"
+            new_names[name] = f"{name}s"
         else:
-            meant[name] = _like(name, free) or name
+            new_names[name] = _like(name, free) or name
     # Of two fields that mean the same, neither is chosen.
-    twice = {name for name, count in Counter(meant.values()).items() if count > 1}
-    return {name if meant[name] in twice else meant[name]: item for name, item in value.items()}
+    twice = {name for name, count in Counter(new_names.values()).items() if count > 1}
+    return {name if new_names[name] in twice else new_names[name]: item for name, item in value.items()}
 
 
 def _like(text: str, names: Iterable[str]) -> str | None:

@@ -79,8 +79,8 @@ def _packages(extra: str) -> list[str]:
 
 
 def _required(extra: str) -> list[str]:
-    found = [each.partition(";") for each in metadata.requires("steeltrap") or ()]
-    return [required.strip() for required, _, marker in found if extra in _EXTRA.findall(marker)]
+    requirements = [each.partition(";") for each in metadata.requires("steeltrap") or ()]
+    return [required.strip() for required, _, marker in requirements if extra in _EXTRA.findall(marker)]
 
 
 def _name(requirement: str) -> str:

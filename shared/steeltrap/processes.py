@@ -51,7 +51,7 @@ def without_traceback() -> Iterator[None]:
         yield  # whoever started the process has it ignore Ctrl-C
         return
     interrupted = False
-    shown = sys.unraisablehook
+    hook = sys.unraisablehook
 
     def interrupt(*_: Any) -> None:
         nonlocal interrupted
@@ -73,7 +73,7 @@ def without_traceback() -> Iterator[None]:
     finally:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
         if not interrupted:
-            sys.unraisablehook = shown
+            sys.unraisablehook = hook
 
 
 def end_when_stopped() -> None:

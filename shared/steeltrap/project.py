@@ -47,15 +47,15 @@ def folder_of_client(environment: Mapping[str, str]) -> Path:
     MCP's own roots are not asked for: they are deprecated, and few clients answer.
     """
     folders = _FOLDERS.split(environment.get("WORKSPACE_FOLDER_PATHS", ""))
-    named = (environment.get("CLAUDE_PROJECT_DIR", ""), *folders)
-    return next((Path(folder) for folder in named if folder and Path(folder).is_absolute()), Path())
+    candidates = (environment.get("CLAUDE_PROJECT_DIR", ""), *folders)
+    return next((Path(folder) for folder in candidates if folder and Path(folder).is_absolute()), Path())
 
 
 def _project_of(folder: Path) -> Project | None:
-    found = _repository(Path(os.path.realpath(folder)))
-    if found is None:
+    repository = _repository(Path(os.path.realpath(folder)))
+    if repository is None:
         return None
-    top, common = found
+    top, common = repository
     home = Path(os.path.realpath(Path.home()))
     if top == home or top in home.parents:
         return None
@@ -83,10 +83,10 @@ def _repository(folder: Path) -> tuple[Path, Path] | None:
     for top in (folder, *folder.parents):
         git = top / ".git"
         if git.is_file():
-            named = _read(git)
-            if not named.startswith("gitdir:"):
+            content = _read(git)
+            if not content.startswith("gitdir:"):
                 raise ValueError("no gitdir")
-            git = top / named.removeprefix("gitdir:").strip()
+            git = top / content.removeprefix("gitdir:").strip()
             if not _is_directory_of_git(git):
                 raise ValueError("gitdir names no repository")
         if _is_directory_of_git(git):

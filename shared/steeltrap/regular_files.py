@@ -74,6 +74,6 @@ def _opened(path: "str | Path", flags: int) -> int:
     return file
 
 
-def _check(found: os.stat_result, path: "str | Path") -> None:
-    if not stat.S_ISREG(found.st_mode):
+def _check(status: os.stat_result, path: "str | Path") -> None:
+    if not stat.S_ISREG(status.st_mode):
         raise OSError(errno.EINVAL, "not a regular file", str(path))

@@ -423,12 +423,12 @@ def gather(
     source = os.environ if environment is None else environment
     unknown = ", ".join(PREFIX + name for name in _unknown(source))
     remarks = [f"These environment variables are not settings and are ignored: {unknown}."] if unknown else []
-    given = {name: Given(value, "option") for name, value in overrides.items() if value is not None}
+    values = {name: Given(value, "option") for name, value in overrides.items() if value is not None}
     for name in Settings.model_fields:
         if value := source.get(PREFIX + name.upper()):
-            given.setdefault(name, Given(value, "environment"))
+            values.setdefault(name, Given(value, "environment"))
     if environment is None:
-        folder = Gathered(given).folder
+        folder = Gathered(values).folder
         path = settings_file.path_in(folder)
         for name, text in _file_values(folder, refuse).items():
             try:
@@ -437,10 +437,10 @@ def gather(
                 refuse(error)
                 continue
             if is_setting:
-                given.setdefault(name, Given(text, "file"))
+                values.setdefault(name, Given(text, "file"))
             else:
                 remarks.append(f"{show(name)} in {path} is not a setting of this version and is ignored.")
-    return Gathered(given, tuple(remarks))
+    return Gathered(values, tuple(remarks))
 
 
 def _file_values(folder: Path, refuse: Callable[[InvalidInput], None]) -> dict[str, str]:
@@ -451,14 +451,14 @@ def _file_values(folder: Path, refuse: Callable[[InvalidInput], None]) -> dict[s
         return {}
 
 
-def settings_of(gathered: Gathered) -> Settings:
+def settings_of(inputs: Gathered) -> Settings:
     """The settings of what was given. Raises InvalidInput, which names the variable, or the file and the name in it."""
     try:
-        settings = Settings.model_validate({name: each.value for name, each in gathered.given.items()})
+        settings = Settings.model_validate({name: each.value for name, each in inputs.given.items()})
     except ValidationError as error:
-        raise InvalidInput(_refusal(error, gathered)) from None
+        raise InvalidInput(_refusal(error, inputs)) from None
     if settings.log != "error":
-        for remark in gathered.remarks:
+        for remark in inputs.remarks:
             _warn(remark)
     return settings
 
@@ -474,8 +474,8 @@ def setting_named(typed: str) -> str:
     name = typed.strip().lower().replace("-", "_").removeprefix(PREFIX.lower())
     if name not in Settings.model_fields:
         near = get_close_matches(name, Settings.model_fields, 1)
-        said = f"did you mean `{near[0]}`?" if near else "`steeltrap config` lists them."
-        raise InvalidInput(f"{show(typed)} is not a setting; {said}")
+        hint = f"did you mean `{near[0]}`?" if near else "`steeltrap config` lists them."
+        raise InvalidInput(f"{show(typed)} is not a setting; {hint}")
     if name == "data":
         raise InvalidInput(_NO_DATA)
     return name
@@ -523,11 +523,11 @@ def _check_store_url(store: str) -> None:
 
 def _unknown(source: Mapping[str, str]) -> tuple[str, ...]:
     """The names behind the prefix that are no setting. Raises InvalidInput for one that nearly is."""
-    known = [name.upper() for name in Settings.model_fields]
-    given = sorted(name.removeprefix(PREFIX) for name, value in source.items() if value and name.startswith(PREFIX))
-    unknown = tuple(name for name in given if name not in known and not _OF_TESTS.fullmatch(name))
+    setting_names = [name.upper() for name in Settings.model_fields]
+    names = sorted(name.removeprefix(PREFIX) for name, value in source.items() if value and name.startswith(PREFIX))
+    unknown = tuple(name for name in names if name not in setting_names and not _OF_TESTS.fullmatch(name))
     for name in unknown:
-        near = get_close_matches(name.upper(), known, 1, _LIKENESS)
+        near = get_close_matches(name.upper(), setting_names, 1, _LIKENESS)
         if near and not _INJECTED.search(name):
             raise InvalidInput(f"{PREFIX}{name} is not a setting; did you mean {PREFIX}{near[0]}?")
     return unknown
@@ -552,16 +552,16 @@ def _warn(remark: str) -> None:
     _log.warning("%s", remark)
 
 
-def _refusal(error: ValidationError, gathered: Gathered) -> str:
+def _refusal(error: ValidationError, inputs: Gathered) -> str:
     first = error.errors()[0]
     field = str(first["loc"][0])
     name = PREFIX + field.upper()
-    source = gathered.given[field].source if field in gathered.given else "environment"
+    source = inputs.given[field].source if field in inputs.given else "environment"
     if source in ("file", "typed"):
-        name = f"`{field}`" + (f" in {settings_file.path_in(gathered.folder)}" if source == "file" else "")
+        name = f"`{field}`" + (f" in {settings_file.path_in(inputs.folder)}" if source == "file" else "")
     if first["type"] == "value_error":
-        said = str(first["ctx"]["error"])
-        return f"{name} {said}" if said.startswith("must ") else f"{name}: {said}"
+        reason = str(first["ctx"]["error"])
+        return f"{name} {reason}" if reason.startswith("must ") else f"{name}: {reason}"
     schema = plain_schema(Settings.model_json_schema())["properties"].get(field)
     if schema is None:
         return f"{name} is not a setting."

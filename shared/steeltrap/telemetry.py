@@ -74,8 +74,8 @@ def log_call(measure: Measure) -> None:
     if measure.redacted:
         fields["redacted"] = measure.redacted
     replaced = "".join(f" {kind}={count}" for kind, count in sorted(measure.redacted.items()))
-    said = (measure.tool, ended, measure.milliseconds, outcome, replaced)
-    _log.info("%s %s %.1f ms %s%s", *said, extra={"fields": fields})
+    values = (measure.tool, ended, measure.milliseconds, outcome, replaced)
+    _log.info("%s %s %.1f ms %s%s", *values, extra={"fields": fields})
 
 
 @contextmanager

@@ -131,10 +131,10 @@ class Client:
                 answer, failure = Answer(error=error), error
             if failure is None or attempt == self._patience.attempts or not may_repeat(call, failure):
                 break
-            asked = float(failure.details.get("retry_after", 0))
-            if asked > PATIENCE:
+            seconds = float(failure.details.get("retry_after", 0))
+            if seconds > PATIENCE:
                 break
-            self._patience.pause(max(asked, self._patience.spread(0, pause)))
+            self._patience.pause(max(seconds, self._patience.spread(0, pause)))
             pause *= 2
         return answer if failure is None else Answer(error=_explained(call, failure), outcome=answer.outcome)
 
@@ -172,9 +172,9 @@ def _explained(call: Call, failure: SteeltrapError) -> SteeltrapError:
     return error
 
 
-def _nearest(name: str, known: Iterable[str]) -> str:
-    near = get_close_matches(name[:60], list(known), 1)
-    return f"did you mean `{near[0]}`?" if near else f"there are: {', '.join(known)}."
+def _nearest(name: str, names: Iterable[str]) -> str:
+    near = get_close_matches(name[:60], list(names), 1)
+    return f"did you mean `{near[0]}`?" if near else f"there are: {', '.join(names)}."
 
 
 def named(toolset: str) -> str:

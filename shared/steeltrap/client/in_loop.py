@@ -151,5 +151,5 @@ def open_memory_async(
 
     Use it in an `async with`, or await it and close what it gives. Raises InvalidInput and Unavailable then.
     """
-    given = {"user": user, "agent": agent, "conversation": conversation, "timezone": timezone}
-    return Opening(partial(open_memory, folder, **given, embedder=embedder, clock=clock))
+    options = {"user": user, "agent": agent, "conversation": conversation, "timezone": timezone}
+    return Opening(partial(open_memory, folder, **options, embedder=embedder, clock=clock))

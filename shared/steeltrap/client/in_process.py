@@ -136,26 +136,26 @@ def open_memory(
     `embedder` is a setting's name (`static-256`) or an object that embeds. Raises InvalidInput, and Unavailable for a
     folder that can't be one.
     """
-    named = embedder if isinstance(embedder, str) else None
-    given = None if isinstance(embedder, str) else embedder
+    embedder_name = embedder if isinstance(embedder, str) else None
+    custom_embedder = None if isinstance(embedder, str) else embedder
     settings = read_settings(
-        data=None if folder is None else Path(folder), user=user, agent=agent, embedder=named, timezone=timezone
+        data=None if folder is None else Path(folder), user=user, agent=agent, embedder=embedder_name, timezone=timezone
     )
     if settings.store_kind == "sqlite":
         _check(settings.data)
     caller = Caller(UserRef(settings.user), settings.agent, conversation)
-    return Memory(open_door(settings, clock=clock, embedder=given), caller, place=settings.place)
+    return Memory(open_door(settings, clock=clock, embedder=custom_embedder), caller, place=settings.place)
 
 
 def _check(folder: Path) -> None:
     """Raises Unavailable where a folder neither is nor can be made; makes nothing."""
-    there = next(path for path in (folder, *folder.absolute().parents) if os.path.lexists(path))
-    needed = os.R_OK | os.X_OK if there == folder else os.W_OK | os.X_OK
-    if there.is_dir() and os.access(there, needed):
+    nearest_path = next(path for path in (folder, *folder.absolute().parents) if os.path.lexists(path))
+    rights = os.R_OK | os.X_OK if nearest_path == folder else os.W_OK | os.X_OK
+    if nearest_path.is_dir() and os.access(nearest_path, rights):
         return
-    reason = "can't be entered or written to" if there.is_dir() else "is not a folder"
+    reason = "can't be entered or written to" if nearest_path.is_dir() else "is not a folder"
     raise Unavailable(
-        f"Memories can't be stored in {folder}: {there} {reason}. Name another folder, or set STEELTRAP_DATA.",
+        f"Memories can't be stored in {folder}: {nearest_path} {reason}. Name another folder, or set STEELTRAP_DATA.",
         retryable=False,
         part="store",
     )

@@ -121,14 +121,14 @@ class OverHttp:
 
     def _read(self, response: urllib3.BaseHTTPResponse, ends: float) -> bytes:
         # A socket's timeout begins again with every byte.
-        read = bytearray()
+        body = bytearray()
         for part in response.stream(65536):
-            read += part
-            if len(read) > _MOST_BYTES:
+            body += part
+            if len(body) > _MOST_BYTES:
                 raise not_ours(f"{self} answered with more than {_MOST_BYTES:,} bytes.")
             if self._monotonic() > ends:
                 raise NoAnswer(f"{self} did not finish its answer in time.", sent=True)
-        return bytes(read)
+        return bytes(body)
 
     def _lost(self, error: HTTPError) -> NoAnswer:
         if isinstance(error, SSLError):
@@ -177,8 +177,8 @@ class OverHttp:
     def _error(self, status: int, headers: Mapping[str, str], value: Any) -> SteeltrapError:
         if isinstance(value, dict) and "code" in value and "detail" in value:
             return described(value, message="detail", place=str(self))
-        said = value.get("message") if isinstance(value, dict) else None
-        reason = f" ({shown(said)})" if isinstance(said, str) else ""
+        message = value.get("message") if isinstance(value, dict) else None
+        reason = f" ({shown(message)})" if isinstance(message, str) else ""
         sentence = (
             f"{self} answered with status {status}{reason}, without an error of steeltrap; check the URL and what is "
             "in front of the server."

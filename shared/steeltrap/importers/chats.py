@@ -260,8 +260,8 @@ def _claude_way(messages: dict[str, JsonObject], leaf: Any, zone: tzinfo | None)
         lambda parent: parent.startswith(_ROOT),
     )
     if not isinstance(leaf, str) or leaf not in messages:
-        read = {id: time_of(m.get("created_at"), zone) for id, m in messages.items()}
-        times = {id: to_moment(at).timestamp() for id, at in read.items() if at}
+        raw_times = {id: time_of(m.get("created_at"), zone) for id, m in messages.items()}
+        times = {id: to_moment(at).timestamp() for id, at in raw_times.items() if at}
         leaf = branches.last_leaf(parents, times, messages)
     return dict.fromkeys(branches.way(parents, leaf))
 

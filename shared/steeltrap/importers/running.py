@@ -201,12 +201,12 @@ def _find(tally: Tally, file: str, count: int) -> None:
     tally.file(file).found += count
 
 
-def _write(tally: Tally, file: str, written: int, skipped: int) -> None:
-    tally.written += written
-    tally.skipped += skipped
+def _write(tally: Tally, file: str, new_count: int, skipped_count: int) -> None:
+    tally.written += new_count
+    tally.skipped += skipped_count
     counts = tally.file(file)
-    counts.written += written
-    counts.skipped += skipped
+    counts.written += new_count
+    counts.skipped += skipped_count
 
 
 def _fail(tally: Tally, flaw: Flaw, report: Callable[[Flaw], None]) -> None:
@@ -278,9 +278,9 @@ def preview(new_call: Callable[[], Call], surveyed: Survey, filing: Filing) -> J
         if len(flaws) < _SHOWN_FLAWS:
             flaws.append(flaw)
 
-    def shown(read: Iterable[Part]) -> Iterator[Part]:
+    def shown(source: Iterable[Part]) -> Iterator[Part]:
         nonlocal items
-        for part in read:
+        for part in source:
             if isinstance(part, Item):
                 items += 1
                 if len(first) < _PREVIEWED:

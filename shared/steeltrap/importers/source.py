@@ -88,8 +88,8 @@ def is_json(head: bytes) -> bool:
 def values(document: Document) -> Iterator[Value | Damage]:
     """The JSON values of a document: each line on its own where lines are what it has."""
     with document.text() as file:
-        read = json_values.read_lines if _has_lines(document) else json_values.read_document
-        yield from read(file)
+        reader = json_values.read_lines if _has_lines(document) else json_values.read_document
+        yield from reader(file)
         if getattr(getattr(file, "raw", None), "damaged", False):
             yield Damage(line=0, at=document.size, sentence="the archive is damaged here; what follows is missing.")
 
@@ -175,17 +175,17 @@ def survey(
             surveyed.others.append(each)
             continue
         try:
-            chosen = _chosen(each, filing, format, alone=not path.is_dir() and not each.member)
+            document_format = _chosen(each, filing, format, alone=not path.is_dir() and not each.member)
         except InvalidInput as error:
             if not path.is_dir() and not each.member:
                 raise
             where, sentence = _told_of(each.name, error.message)
             surveyed.others.append(Flaw(where=where, at=0, sentence=sentence, file=each.name))
             continue
-        if chosen is None:
+        if document_format is None:
             surveyed.others.append(LeftOut(what=OTHER_FILES, file=each.name))
         else:
-            surveyed.found.append((each, chosen))
+            surveyed.found.append((each, document_format))
     flaws = [other for other in surveyed.others if isinstance(other, Flaw)]
     if not surveyed.found and not flaws:
         raise InvalidInput(f"{path} has nothing that can be imported. {_known()}")
@@ -204,8 +204,8 @@ def check_format(name: str) -> None:
     """Raises InvalidInput for the name of no format."""
     if name not in FORMATS:
         near = get_close_matches(name.lower(), FORMATS, 1)
-        meant = f" Did you mean {near[0]}?" if near else ""
-        raise InvalidInput(f"No format is called {show(name)}.{meant} There are: {', '.join(FORMATS)}.")
+        hint = f" Did you mean {near[0]}?" if near else ""
+        raise InvalidInput(f"No format is called {show(name)}.{hint} There are: {', '.join(FORMATS)}.")
 
 
 def parts(surveyed: Survey, filing: Filing) -> Iterator[Part]:

@@ -71,9 +71,9 @@ class Following:
     def _follower(self) -> Follower:
         import boto3
 
-        asked = {"TableName": self.tables.memory}
-        found = self.tables.call("describe_table", asked, self.tables.within(READ_SECONDS))
-        arn = found["Table"].get("LatestStreamArn")
+        request = {"TableName": self.tables.memory}
+        answer = self.tables.call("describe_table", request, self.tables.within(READ_SECONDS))
+        arn = answer["Table"].get("LatestStreamArn")
         if arn is None:
             raise NotFound(
                 f"The table {self.tables.memory} has no stream; run `aws dynamodb update-table --table-name "
@@ -133,13 +133,13 @@ def set_up(settings: Settings, embedder: Embedder, *, expire: bool = True) -> li
     """
     from botocore.exceptions import BotoCoreError, ClientError, WaiterError
 
-    made: list[str] = []
+    names: list[str] = []
     try:
         with closing(connect(settings)(READ_SECONDS)) as client:
             missing = [name for name in (settings.memory_table, settings.usage_table) if not has_table(client, name)]
             if missing:
                 create_tables(client, settings.memory_table, settings.usage_table, only=missing, expire=expire)
-                made += missing
+                names += missing
     except WaiterError:
         raise Unavailable("The tables were created but are not ready yet; try again.", part="store") from None
     except (BotoCoreError, ClientError) as error:
@@ -147,10 +147,10 @@ def set_up(settings: Settings, embedder: Embedder, *, expire: bool = True) -> li
     upkeep = open_upkeep(settings, embedder)
     try:
         if upkeep.index.create():
-            made.append(settings.opensearch_index)
+            names.append(settings.opensearch_index)
     finally:
         upkeep.close()
-    return made
+    return names
 
 
 def has_table(client: Any, table: str) -> bool:

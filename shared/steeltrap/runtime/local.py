@@ -138,8 +138,8 @@ def open_logs(settings: Settings) -> "BucketLogs | FolderLogs | PostgresLogs":
     """The logs at the store's URL. Nothing is asked of it yet. Raises InvalidInput, Unavailable."""
     url = urlsplit(settings.store)
     packages, extras = _EXTRAS.get(url.scheme, (("obstore",), ("bucket",)))
-    needed = (*packages, "backports.zstd") if sys.version_info < (3, 14) else packages
-    if not all(map(_is_installed, needed)):
+    modules = (*packages, "backports.zstd") if sys.version_info < (3, 14) else packages
+    if not all(map(_is_installed, modules)):
         from ..installation import install_line
 
         lines = " and ".join(f"`{install_line(extra)}`" for extra in extras)
@@ -263,10 +263,10 @@ def _set_up_postgres(settings: Settings, role: str) -> list[str]:
 
     open_logs(settings).close()  # says which packages are missing
     with closing(database_at(settings.store)) as database:
-        made = database.require_tables()
+        are_new = database.require_tables()
         if role:
             grant(database, role)
-    return [f"{database.schema}.{table}" for table in TABLES] if made else []
+    return [f"{database.schema}.{table}" for table in TABLES] if are_new else []
 
 
 def _needs_aws(settings: Settings) -> None:
@@ -447,10 +447,10 @@ def add_embedder(folder: Path, options: Mapping[str, Any]) -> Embedder:
     return OnnxEmbedder(folder)
 
 
-def _folder(named: str) -> Path:
-    if not named:
+def _folder(path: str) -> Path:
+    if not path:
         raise InvalidInput("STEELTRAP_EMBEDDER=onnx needs STEELTRAP_EMBEDDER_MODEL: the folder of the model.")
-    return Path(named).expanduser()
+    return Path(path).expanduser()
 
 
 def _small() -> Path:

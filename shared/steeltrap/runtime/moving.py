@@ -51,10 +51,10 @@ def move(source: str, target: str, *, only: UserRef | None = None, advance: Call
     places = _settings_of(source), _settings_of(target)
     if places[0].place == places[1].place:
         raise InvalidInput("Both places are the same: name another one to move to.")
-    done = _for_each(move_user, *places, only=only, advance=advance)
-    if only is None and not done.failures:
+    moves = _for_each(move_user, *places, only=only, advance=advance)
+    if only is None and not moves.failures:
         _copy_keys(*places, remove=True)
-    return done
+    return moves
 
 
 def back_up(
@@ -127,22 +127,22 @@ def _for_each(
     only: UserRef | None = None,
     advance: Callable[[int, int], None],
 ) -> Moves:
-    done = Moves()
+    moves = Moves()
     with _opened(source) as (old, old_files), _opened(target) as (new, new_files):
         users: Sequence[UserRef] = [only] if only is not None else list(old.store.users())
         for number, user in enumerate(users):
             advance(number, len(users))
             try:
                 count = work(user, old, new, Deadline.after(_USER_SECONDS, SystemClock()))
-                done.files += _copy_files(old_files, new_files, user, again=count is None)
+                moves.files += _copy_files(old_files, new_files, user, again=count is None)
             except SteeltrapError as error:
-                done.failures.append((user, error.message))
+                moves.failures.append((user, error.message))
                 continue
-            done.users += count is not None
-            done.done_before += count is None
-            done.memories += count or 0
+            moves.users += count is not None
+            moves.done_before += count is None
+            moves.memories += count or 0
         advance(len(users), len(users))
-    return done
+    return moves
 
 
 def _settings_of(place: str) -> Settings:

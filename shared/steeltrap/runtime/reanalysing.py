@@ -52,11 +52,11 @@ def _reanalyse(door: Door, users: Sequence[UserRef] | None, stopped: Event) -> N
     run = Run(store=door.store, call_for=door.call_for, report=lambda user, error: failures.append((user, error)))
     ends = door.clock.monotonic() + _SECONDS
     try:
-        left = run.everyone() if users is None else users
+        remaining_users = run.everyone() if users is None else users
         unlisted = len(failures)
         for _ in range(_ROUNDS):
             del failures[unlisted:]
-            for user in left:
+            for user in remaining_users:
                 if stopped.is_set():
                     break
                 with _passing(door, user):
@@ -65,8 +65,8 @@ def _reanalyse(door: Door, users: Sequence[UserRef] | None, stopped: Event) -> N
                         seconds_left=lambda: min(USER_SECONDS, ends - door.clock.monotonic()),
                         may_go_on=lambda: not stopped.wait(_PAUSE_SECONDS),
                     )
-            left = [user for user, error in failures if user is not None and error.can_retry]
-            if not left or stopped.is_set():
+            remaining_users = [user for user, error in failures if user is not None and error.can_retry]
+            if not remaining_users or stopped.is_set():
                 break
     except Exception as fault:
         telemetry.log_fault("analysing memories again", fault)

@@ -399,7 +399,7 @@ async def _serve_until_answered(server: Server[Any], incoming: Any, outgoing: An
 async def _lines_of_stdin() -> AsyncIterator[str]:
     """The lines of stdin. A thread that nobody waits for reads them, so that Ctrl-C ends a process whose stdin is open:
     nothing can end a read that has begun."""
-    lines, read = anyio.create_memory_object_stream[str]()
+    lines, receiver = anyio.create_memory_object_stream[str]()
     loop = asyncio.get_running_loop()
 
     def read_all() -> None:
@@ -418,8 +418,8 @@ async def _lines_of_stdin() -> AsyncIterator[str]:
             loop.call_soon_threadsafe(lines.close)
 
     threading.Thread(target=read_all, name="steeltrap-stdin", daemon=True).start()
-    async with read:
-        async for line in read:
+    async with receiver:
+        async for line in receiver:
             if line.strip():
                 yield line
 

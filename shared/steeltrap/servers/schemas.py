@@ -127,8 +127,8 @@ def _parameter(schema: JsonObject, required: bool) -> JsonObject:
     if kind in ("array", "object"):
         text.append("Give it as JSON.")
     if inner.get("properties"):
-        needed = inner.get("required", ())
-        names = [f"`{name}`{' (required)' if name in needed else ''}" for name in inner["properties"]]
+        required_names = inner.get("required", ())
+        names = [f"`{name}`{' (required)' if name in required_names else ''}" for name in inner["properties"]]
         text.append(f"{'Each item' if kind == 'array' else 'It'} has {', '.join(names)}.")
     return {
         "type": "string" if kind == "object" else kind,

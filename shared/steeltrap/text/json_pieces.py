@@ -30,7 +30,7 @@ _IN_STRING: Final = re.compile(
     |\\u[dD][89abAB]..(?:\\u[dD][c-fC-F]..|(?=[^\\]|\\[^u]|\\u[^dD]|\\u[dD][^c-fC-F])))*+""",
     re.DOTALL | re.VERBOSE,
 )
-"""What a string has up to its end, or to an escape that is not all there: two of them may be one character."""
+"""The part of a string up to its end, or up to an escape that is not all there: two of them may be one character."""
 _MARK: Final = re.compile(r'\\.|["\[\]{}]', re.DOTALL)
 _ENDS: Final = "the file ends in the middle of this item."
 
@@ -226,7 +226,7 @@ class Pieces:
         return "".join(parts)
 
     def _decoded(self, piece: str) -> str:
-        """What stands next in a string, without its escapes. Raises Broken."""
+        """The next part of a string, without its escapes. Raises Broken."""
         try:
             return str(self._json.raw_decode(f'"{piece}"')[0])
         except json.JSONDecodeError as error:

@@ -54,7 +54,7 @@ def render(retrieved: list[Retrieved], details_of: Wanted, now: datetime, zone: 
 
 def _details(memory: Memory, room: int) -> list[str]:
     """The messages, as many as fit, and how many more there are."""
-    lines = [f'- {one_line(said.role)}: "{one_line(said.content)}"' for said in memory.messages]
+    lines = [f'- {one_line(message.role)}: "{one_line(message.content)}"' for message in memory.messages]
     visible = []
     for line in lines:
         if (cost := estimate_tokens(line)) <= room:

@@ -49,12 +49,12 @@ def remember(call: Call, input: RememberInput) -> str:
     """Save a fact, preference, decision or event that will matter in later conversations. Write names and dates, not
     "he" or "tomorrow". Don't save passwords, keys or what only matters for the task at hand."""
     draft = Draft(content=input.content, occurred_at=input.occurred_at, scope=_scope(call, input.about))
-    saved, existed = saving.save_once(call, draft)
-    [id] = short_ids(call, [saved.memory.id])
-    if existed or saved.existed:
+    result, existed = saving.save_once(call, draft)
+    [id] = short_ids(call, [result.memory.id])
+    if existed or result.existed:
         return said(call, f"Already stored as [{id}]; nothing was saved.")
-    answer = said(call, f"Saved as [{id}]{_place(call, saved.memory)}.")
-    corrected = find_known(call, [saved.probably_supersedes]) if saved.probably_supersedes else {}
+    answer = said(call, f"Saved as [{id}]{_place(call, result.memory)}.")
+    corrected = find_known(call, [result.probably_supersedes]) if result.probably_supersedes else {}
     if corrected:
         [old] = short_ids(call, list(corrected))
         answer += (

@@ -199,12 +199,12 @@ def undo_import(call: Call, input: UndoImportInput) -> ImportUndoneView:
     restored, but the file can be imported again.
     """
     undone = importing.undo_import(call, input.id)
-    changed = [ChangedView(id=memory.id, content=memory.content[:_SHOWN]) for memory in undone.left[:_LISTED]]
+    views = [ChangedView(id=memory.id, content=memory.content[:_SHOWN]) for memory in undone.left[:_LISTED]]
     return ImportUndoneView(
         id=undone.run.id,
         removed=undone.removed,
         restored=undone.restored,
-        left=changed,
+        left=views,
         left_total=len(undone.left),
         more=undone.more or None,
     )

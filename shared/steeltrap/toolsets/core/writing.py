@@ -65,22 +65,22 @@ def save(call: Call, input: SaveInput) -> SavedView:
     `supersedes`.
     """
     if input.fold_duplicates and input.duplicate_threshold is None:
-        saved, _ = saving.save_once(call, input.to_draft())
+        result, _ = saving.save_once(call, input.to_draft())
     else:
         guard = None if input.duplicate_threshold is None else Guard(threshold=input.duplicate_threshold)
-        saved = saving.save(call, input.to_draft(), guard)
-    memory = saved.memory
+        result = saving.save(call, input.to_draft(), guard)
+    memory = result.memory
     return SavedView(
         id=memory.id,
         version=memory.version,
         scope=memory.scope,
         surprise=memory.surprise,
         links=len(memory.links),
-        existed=saved.existed,
-        nearest_id=saved.nearest_id,
-        similarity=saved.similarity,
+        existed=result.existed,
+        nearest_id=result.nearest_id,
+        similarity=result.similarity,
         supersedes=list(memory.supersedes) or None,
-        probably_supersedes=[saved.probably_supersedes] if saved.probably_supersedes else None,
+        probably_supersedes=[result.probably_supersedes] if result.probably_supersedes else None,
     )
 
 
@@ -155,8 +155,8 @@ def put(call: Call, input: PutInput) -> PutView:
     """Store up to 100 memories under ids of your own, all or nothing: new ones, or whole in place of what is stored
     under the id. undo brings back what was replaced.
     """
-    stored = putting.put(call, [putting.PutItem(id=item.id, draft=item.to_draft()) for item in input.items])
-    return PutView(ids=[memory.id for memory in stored], versions=[memory.version for memory in stored])
+    memories = putting.put(call, [putting.PutItem(id=item.id, draft=item.to_draft()) for item in input.items])
+    return PutView(ids=[memory.id for memory in memories], versions=[memory.version for memory in memories])
 
 
 class UpdateInput(EditInput):

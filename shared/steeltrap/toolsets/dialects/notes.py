@@ -128,8 +128,8 @@ class WrittenView(Answer):
 def memory_save(call: Call, input: SaveInput) -> WrittenView:
     """Save an important piece of information to your persistent memory as a natural language note. Use this proactively whenever the user shares preferences, makes decisions, states facts, or tells you something worth remembering across conversations. Saved notes persist across all sessions and channels. Returns a note_id for future reference."""  # noqa: E501 - the document's words
     _check_content(input.content)
-    saved = saving.save(call, Draft(content=input.content, tags=_stored_tags(call, input.tags)))
-    return WrittenView(note_id=PREFIX + saved.memory.id, message="Note saved successfully.")
+    result = saving.save(call, Draft(content=input.content, tags=_stored_tags(call, input.tags)))
+    return WrittenView(note_id=PREFIX + result.memory.id, message="Note saved successfully.")
 
 
 class UpdateInput(Input):

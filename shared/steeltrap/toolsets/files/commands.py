@@ -62,14 +62,14 @@ class MemoryInput(Input):
 
     def check(self) -> None:
         """Raises InvalidInput for a missing argument, and for one of another command."""
-        needed = _ARGUMENTS[self.command]
+        required = _ARGUMENTS[self.command]
         names = [name for name in type(self).model_fields if getattr(self, name) is not None]
-        for name in needed:
+        for name in required:
             if name not in names:
-                raise InvalidInput(f"`{self.command}` needs {_listed(needed)}; `{name}` is missing.")
+                raise InvalidInput(f"`{self.command}` needs {_listed(required)}; `{name}` is missing.")
         for name in names:
-            if name not in ("command", *needed, *_OPTIONAL.get(self.command, ())):
-                raise InvalidInput(f"`{self.command}` takes {_listed(needed)}; leave out `{name}`.")
+            if name not in ("command", *required, *_OPTIONAL.get(self.command, ())):
+                raise InvalidInput(f"`{self.command}` takes {_listed(required)}; leave out `{name}`.")
 
 
 def _listed(names: Iterable[str]) -> str:
@@ -121,14 +121,14 @@ def _view(call: Call, input: MemoryInput) -> str:
     return "\n".join([header, *_listing(path, below)])
 
 
-def _range(lines: list[str], given: list[int] | None) -> tuple[int, list[str]]:
+def _range(lines: list[str], bounds: list[int] | None) -> tuple[int, list[str]]:
     """The number of the first line to show, and the lines."""
-    if given is None:
+    if bounds is None:
         return 1, lines
-    first, last = max(1, given[0]), len(lines) if given[1] == -1 else given[1]
+    first, last = max(1, bounds[0]), len(lines) if bounds[1] == -1 else bounds[1]
     if last < first or first > len(lines):
         raise InvalidInput(
-            f"Invalid `view_range` parameter: {given}. It should be [start, end] with 1 <= start <= end, and the file "
+            f"Invalid `view_range` parameter: {bounds}. It should be [start, end] with 1 <= start <= end, and the file "
             f"has {len(lines):,} lines; an `end` of -1 is the last one."
         )
     return first, lines[first - 1 : last]
@@ -164,10 +164,10 @@ def _str_replace(call: Call, input: MemoryInput) -> str:
     path, old, new = resolved(input.given("path")), input.given("old_str"), input.given("new_str")
     if not old:
         raise InvalidInput("`old_str` must not be empty: give the text to replace, or use `insert`.")
-    changed = 0
+    line_number = 0
 
     def replaced(text: str) -> str:
-        nonlocal changed
+        nonlocal line_number
         count = text.count(old)
         if count == 0:
             raise InvalidInput(f"No replacement was performed, old_str `{old}` did not appear verbatim in {path}.")
@@ -177,12 +177,12 @@ def _str_replace(call: Call, input: MemoryInput) -> str:
                 f"No replacement was performed. Multiple occurrences of old_str `{old}` in lines: {lines}. Please "
                 "ensure it is unique"
             )
-        changed = text[: text.index(old)].count("\n")
+        line_number = text[: text.index(old)].count("\n")
         return text.replace(old, new)
 
     lines = files.edit_file(call, path, replaced).text.split("\n")
-    first = max(0, changed - _CONTEXT)
-    snippet = _numbered(lines[first : changed + _CONTEXT + 1], first + 1)
+    first = max(0, line_number - _CONTEXT)
+    snippet = _numbered(lines[first : line_number + _CONTEXT + 1], first + 1)
     return "\n".join(
         ["The memory file has been edited. Here is the snippet showing the change (with line numbers):", *snippet]
     )

@@ -106,8 +106,8 @@ def memory_store(call: Call, input: StoreInput) -> StoreAnswer:
         category=input.category,
         associate=input.auto_associate,
     )
-    saved, is_duplicate = _save(call, draft, input)
-    memory = saved.memory
+    result, is_duplicate = _save(call, draft, input)
+    memory = result.memory
     details = strongest(call, [memory.id], None)[memory.id] if is_duplicate or input.is_full else None
     answer = StoreAnswer(
         memory_id=memory.id,
@@ -118,8 +118,8 @@ def memory_store(call: Call, input: StoreInput) -> StoreAnswer:
         associations_details=details,
         duplicate_analysis=DuplicateAnalysis(
             is_duplicate=is_duplicate,
-            nearest_id=saved.nearest_id,
-            similarity=saved.similarity,
+            nearest_id=result.nearest_id,
+            similarity=result.similarity,
         ),
     )
     return answered(call, input.response_level, answer)
@@ -263,9 +263,9 @@ def _update(call: Call, input: ManageInput) -> ManageAnswer:
     answer = ManageAnswer(affected_count=1, summary=summary, affected_items=[memory.id])
     if input.is_full:
         old = reading.image_before(call, memory)
-        changed = [name for name in _EDITED if getattr(old, name) != getattr(memory, name)]
+        names = [name for name in _EDITED if getattr(old, name) != getattr(memory, name)]
         answer.change_details = ChangeDetails(
-            before=_shown(old, changed), after=_shown(memory, changed), version=memory.version
+            before=_shown(old, names), after=_shown(memory, names), version=memory.version
         )
     return answer
 
