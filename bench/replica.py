@@ -23,7 +23,7 @@ from typing import Any, Final
 from steeltrap.importers.running import BLOCK_ITEMS
 from steeltrap.invoke import Door
 from steeltrap.model import Caller, Draft, UserRef
-from steeltrap.ports import BaseName, Log
+from steeltrap.ports import BaseName, Log, Marker
 from steeltrap.runtime.clock import SystemClock
 from steeltrap.servers.process.server import raise_descriptor_limit
 from steeltrap.stores.logs.bucket import read_in_waves
@@ -133,6 +133,14 @@ class FarLog(Log):
     def unlist_user(self) -> None:
         self.pause(PUT_SECONDS)
         self._log.unlist_user()
+
+    def mark(self, marker: Marker) -> None:
+        self.pause(PUT_SECONDS)
+        self._log.mark(marker)
+
+    def unmark(self, marker: Marker) -> None:
+        self.pause(PUT_SECONDS)
+        self._log.unmark(marker)
 
     def _get(self, n: int) -> bytes | None:
         self.pause(GET_SECONDS)

@@ -13,6 +13,7 @@ from steeltrap.model import JsonObject
 from steeltrap.servers.auth.identity import WELL_KNOWN
 from steeltrap.stores.dynamodb import keys
 from steeltrap.stores.sqlite.schema import MIGRATIONS
+from steeltrap.text.words import WORDS_VERSION
 from steeltrap.tools import Catalogue
 
 from . import grants
@@ -158,7 +159,7 @@ class Steeltrap(Stack):
         )
 
     def _schedule_sweep(self, stage: Stage) -> None:
-        """Sweep everyone once a day: over a bucket each user costs some requests, whether there is work or not."""
+        """Sweep once a day those whose work is due: over a bucket each user who is opened costs some requests."""
         maintenance = self.functions.add("maintenance", grants.LOG, timeout=_QUARTER_HOUR)
         maintenance.configure_async_invoke(retry_attempts=0)
         rule = events.Rule(self, "Daily", schedule=events.Schedule.rate(Duration.days(1)))
@@ -176,7 +177,12 @@ class Steeltrap(Stack):
             service_token=self.functions.made["maintenance"].function_arn,
             service_timeout=Duration.seconds(_QUARTER_HOUR + 60),
             # CloudFormation calls it again when one of these changes.
-            properties={"Version": str(len(MIGRATIONS)), "LongestCall": str(longest_call(plans))},
+            properties={
+                "Version": str(len(MIGRATIONS)),
+                "Words": str(WORDS_VERSION),
+                "Due": "1",  # one more where a release has to put markers that the last one didn't
+                "LongestCall": str(longest_call(plans)),
+            },
         )
         tables.node.add_dependency(*(each for each in self.node.children if each is not tables))
 

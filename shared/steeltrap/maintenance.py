@@ -18,7 +18,7 @@ from .engine.upkeep import Difference, Kind, Reindexed
 from .errors import SteeltrapError
 from .model import Caller, Memory, UserRef, to_micros
 from .model.frozen import frozen
-from .ports import Clock, Entry, FileStore, IndexUpkeep, MemoryStore, Migrates, Truth
+from .ports import Clock, Entry, FileStore, IndexUpkeep, MemoryStore, Migrates, SweepsDue, Truth
 
 USER_SECONDS: Final = 600.0
 """Default time limit for the sweep of one user, or for embedding one block of memories."""
@@ -80,10 +80,36 @@ class Run:
                 self.left = len(users) - at
                 return
             try:
-                self.memories += upkeep.sweep(self._call(user, seconds))
+                call = self._call(user, seconds)
+                self.memories += upkeep.sweep(call)
+                if isinstance(self.store, SweepsDue):
+                    self.store.swept(user, call.deadline)
                 self.users += 1
             except SteeltrapError as error:
                 self._fail(user, error)
+
+    def sweep_due(
+        self,
+        *,
+        seconds_left: Callable[[], float] = lambda: USER_SECONDS,
+        shuffle: Callable[[list[UserRef]], None] = lambda users: None,
+    ) -> None:
+        """Sweep everyone, in the order that `shuffle` gives; where the store knows who has work due, only those.
+
+        Such a store's users are read page by page, and `left` are those of one page: at least so many were not reached.
+        """
+        if not isinstance(self.store, SweepsDue):
+            users = self.everyone()
+            shuffle(users)
+            self.sweep(users, seconds_left=seconds_left)
+            return
+        try:
+            for page in self.store.due():
+                self.sweep(page, seconds_left=seconds_left)
+                if self.left:
+                    return
+        except SteeltrapError as error:
+            self._fail(None, error)
 
     def reanalyse(
         self,

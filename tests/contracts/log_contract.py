@@ -8,7 +8,7 @@ from threading import Barrier
 import pytest
 
 from steeltrap.model import UserRef
-from steeltrap.ports import BaseName, Log, Logs
+from steeltrap.ports import BaseName, Log, Logs, Marker
 
 Connect = Callable[[], Logs]
 
@@ -175,6 +175,68 @@ def test_users_are_those_that_were_listed(connect: Connect, logs: Logs) -> None:
     logs.of(BEN).unlist_user()
     logs.of(BEN).unlist_user()
     assert set(connect().users()) == {*named} - {BEN}
+
+
+def _due(logs: Logs, hour: str) -> list[tuple[UserRef, Marker]]:
+    return [found for page in logs.due(hour) for found in page]
+
+
+def test_users_with_due_work_are_found_once_its_hour_is_over_the_earliest_first(connect: Connect, logs: Logs) -> None:
+    early, late, later = Marker("2026-01-31T09", 7), Marker("2026-01-31T10", 3), Marker("2026-02-01T00", 1)
+    for user, markers in {ANA: (late, later), BEN: (early,)}.items():
+        logs.of(user).list_user()
+        for marker in markers:
+            logs.of(user).mark(marker)
+    logs.of(BEN).mark(early)
+    assert _due(connect(), "2026-01-31T09") == []
+    assert _due(connect(), "2026-01-31T11") == [(BEN, early), (ANA, late)]
+    assert _due(logs, "2026-02-01T01") == [(BEN, early), (ANA, late), (ANA, later)]
+
+
+def test_a_marker_that_was_removed_is_found_no_more(connect: Connect, logs: Logs) -> None:
+    one, other = Marker("2026-01-31T09", 7), Marker("2026-01-31T09", 8)
+    for user in (ANA, BEN):
+        logs.of(user).list_user()
+        logs.of(user).mark(one)
+        logs.of(user).mark(other)
+    logs.of(BEN).unmark(one)
+    connect().of(BEN).unmark(one)
+    logs.of(ANA).unmark(other)
+    assert sorted(_due(logs, "2026-02-01T00"), key=str) == [(ANA, one), (BEN, other)]
+
+
+def test_markers_of_a_user_who_is_listed_no_more_are_removed(logs: Logs) -> None:
+    marker = Marker("2026-01-31T09", 7)
+    for user in (ANA, BEN):
+        logs.of(user).list_user()
+        logs.of(user).mark(marker)
+    logs.of(BEN).unlist_user()
+    assert _due(logs, "2026-02-01T00") == [(ANA, marker)]
+    logs.of(BEN).list_user()
+    assert _due(logs, "2026-02-01T00") == [(ANA, marker)]
+
+
+def test_many_markers_are_read_in_pages(logs: Logs, threads: ThreadPoolExecutor) -> None:
+    markers = [Marker(f"2026-01-{day:02}T{hour:02}", day) for day in range(1, 8) for hour in range(6)]
+    logs.of(ANA).list_user()
+    list(threads.map(logs.of(ANA).mark, markers))
+    assert _due(logs, "2026-01-07T03") == [(ANA, marker) for marker in markers[:-3]]
+
+
+def test_markers_make_no_user_and_no_entry(logs: Logs, log: Log) -> None:
+    log.mark(Marker("2026-01-31T09", 1))
+    assert list(logs.users()) == []
+    assert log.read_on(1) == []
+    assert log.bases() == []
+
+
+def test_users_are_read_from_a_range_of_keys(logs: Logs) -> None:
+    users = sorted((UserRef(f"user {number}") for number in range(12)), key=lambda user: user.key)
+    for user in users:
+        logs.of(user).list_user()
+    assert set(logs.users(users[3].key, users[7].key)) == set(users[3:7])
+    assert set(logs.users(users[7].key[:2])) >= set(users[7:])
+    assert set(logs.users(end=users[3].key)) == set(users[:3])
 
 
 def test_entries_alone_make_no_user(logs: Logs, log: Log) -> None:

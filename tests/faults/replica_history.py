@@ -25,7 +25,7 @@ from faults.doors import running
 from spaces import in_time, space_of
 from steeltrap.errors import SteeltrapError, Unavailable
 from steeltrap.model import Memory, Session, UserRef
-from steeltrap.ports import Logs, Space
+from steeltrap.ports import Logs, Space, hour_of
 from steeltrap.runtime.clock import SystemClock
 from steeltrap.runtime.local import open_logs
 from steeltrap.settings import read_settings
@@ -163,10 +163,17 @@ class _Writer:
         self._pick.choice(
             [
                 lambda: space.sweep(NOON - timedelta(days=1)),
+                lambda: self._sweep_due(space),
                 lambda: self._store._replica(ANA).put_base(),
                 lambda: space.reembed(lambda memories: [entry(memory) for memory in memories], lambda *_: None),
             ]
         )()
+
+    def _sweep_due(self, space: Space) -> None:
+        for page in self._store.due():
+            if ANA in page:
+                space.sweep(NOON - timedelta(days=1))
+                self._store.swept(ANA, in_time())
 
     def _migrate(self, space: Space) -> None:
         if self._store.migrate(ANA, in_time()):
@@ -298,6 +305,10 @@ def check(folder: Path, logs: Logs) -> History:
         store._replica(ANA).catch_up(in_time())
     tables = [rows(store) for store in stores]
     assert all(each == tables[0] for each in tables)
+
+    if any(memory.deleted_at for memory in space_of(stores[-1], ANA.user_id).images()):
+        hour = hour_of(SystemClock().now())
+        assert any(marker.hour <= hour for page in logs.due("9999") for _, marker in page), "deletes without a marker"
 
     history = History.of(folder)
     memories = {memory.id: memory for memory in space_of(stores[-1], ANA.user_id).walk()}

@@ -22,6 +22,7 @@ from spaces import space_of
 from steeltrap.engine.call import Rules
 from steeltrap.errors import SteeltrapError, Unavailable
 from steeltrap.invoke import Door
+from steeltrap.maintenance import Run
 from steeltrap.model import Caller, UserRef
 from steeltrap.stores.logs.bucket import BucketLogs
 from steeltrap.stores.logs.probing import probe
@@ -151,6 +152,20 @@ def test_it_makes_no_bases_and_asks_once_whether_it_may(bucket: Bucket) -> None:
     bucket.server.contents()
     bucket.server.store.flush(just_read=True)
     assert len(log.bases()) == 1, "a machine that may does it"
+
+
+def test_what_needs_a_base_that_it_may_not_make_is_found_by_the_next_sweep(
+    bucket: Bucket, clock: SettableClock
+) -> None:
+    here, door = bucket.laptop, bucket.server.door
+    for number in range(120):
+        here.ask("core.save", content=f"{number}: " + "The heron waits by the pond. " * 60)
+        here.store.flush(just_read=True)
+    clock.advance(hours=1)
+    run = Run(store=bucket.server.store, call_for=door.call_for, report=lambda user, error: None)
+    run.sweep(next(bucket.server.store.due()))
+    assert (run.users, run.failed) == (1, 0)
+    assert len(here.logs.of(ANA).bases()) == 1
 
 
 @pytest.mark.parametrize("names", [lambda id: {"id": id}, lambda id: {"ids": [id]}], ids=["id", "ids"])

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from steeltrap.errors import Unavailable
 from steeltrap.model import UserRef
-from steeltrap.ports import BaseName, Log, Logs
+from steeltrap.ports import BaseName, Log, Logs, Marker
 
 T = TypeVar("T")
 
@@ -104,6 +104,15 @@ class UnrulyLog:
 
     def unlist_user(self) -> None:
         self._log.unlist_user()
+
+    def mark(self, marker: Marker) -> None:
+        self._moods.step()
+        self._log.mark(marker)
+        self._moods.step()
+
+    def unmark(self, marker: Marker) -> None:
+        self._moods.step()
+        self._log.unmark(marker)
 
     def _answer(self, ask: Callable[[], T]) -> T:
         if self._moods.is_wrong():

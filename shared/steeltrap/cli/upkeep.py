@@ -114,7 +114,7 @@ def sweep(memory: CliSession, as_json: terminal.Json = False) -> None:
     """
     sweep_of_index = ""
     run = _run(memory)
-    run.sweep(run.everyone())
+    run.sweep_due()
     report = {"users": run.users, "memories": run.memories, "failed": run.failed}
     if memory.settings.store_kind == "aws":
         _sweep_index(memory, report)

@@ -8,7 +8,7 @@ memories, from which no other user's can be reached.
 from .changes import Change, Close, Create, Entry, Guard, Replace
 from .embedder import Calibrating, Embedder, KnowsWords, Levels, Revised, Scale, SharedLevels
 from .index import Document, Index, Indexed, IndexedCandidate, IndexedNeighbour, IndexedSurroundings, Tombstone
-from .logs import BaseName, Log, Logs
+from .logs import BaseName, Log, Logs, Marker, hour_of
 from .services import (
     Amount,
     Background,
@@ -21,6 +21,7 @@ from .services import (
     Loads,
     Migrates,
     SharedFolder,
+    SweepsDue,
 )
 from .space import (
     Gone,
@@ -76,6 +77,7 @@ __all__ = [
     "Log",
     "Logs",
     "Lookup",
+    "Marker",
     "MemoryStore",
     "Migrates",
     "OfImport",
@@ -89,7 +91,9 @@ __all__ = [
     "SharedLevels",
     "Space",
     "SupersededBy",
+    "SweepsDue",
     "TextKey",
     "Tombstone",
     "Truth",
+    "hour_of",
 ]

@@ -4,8 +4,10 @@ An entry is one commit. Its number is taken once and for ever: an entry is never
 without its content. A base is the whole state behind the entry of its number.
 """
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple, Protocol
+from datetime import UTC, datetime
+from typing import Final, NamedTuple, Protocol
 
 from ..model import UserRef
 
@@ -15,6 +17,32 @@ class BaseName(NamedTuple):
 
     n: int
     forgot: int
+
+
+_MARKER: Final = re.compile(r"(\d{4}-\d\d-\d\dT\d\d)-(\d{12})")
+
+
+class Marker(NamedTuple):
+    """Says that a user has work due in an hour of UTC, such as 2026-01-31T09, and before which entry it was put."""
+
+    hour: str
+    n: int
+
+    @property
+    def name(self) -> str:
+        """The marker in one word; names sort as markers do."""
+        return f"{self.hour}-{self.n:012}"
+
+    @classmethod
+    def of_name(cls, name: str) -> "Marker | None":
+        """The marker of such a name; None where it is another one."""
+        found = _MARKER.fullmatch(name)
+        return None if found is None else cls(found[1], int(found[2]))
+
+
+def hour_of(at: datetime) -> str:
+    """The hour of a time, as markers name it."""
+    return f"{at.astimezone(UTC):%Y-%m-%dT%H}"
 
 
 class Log(Protocol):
@@ -68,6 +96,14 @@ class Log(Protocol):
         """Take the user out of `Logs.users`."""
         ...
 
+    def mark(self, marker: Marker) -> None:
+        """Have `Logs.due` find the user from the end of an hour on, durably."""
+        ...
+
+    def unmark(self, marker: Marker) -> None:
+        """Remove a marker, if it is there."""
+        ...
+
 
 class Logs(Protocol):
     """All users' logs at one place. Only a store and maintenance hold them."""
@@ -80,8 +116,13 @@ class Logs(Protocol):
         """16 bytes that no other place has, made when they are first asked for. Raises Unavailable."""
         ...
 
-    def users(self) -> Iterator[UserRef]:
-        """The users with a log. Raises Unavailable."""
+    def users(self, first: str = "", end: str = "g") -> Iterator[UserRef]:
+        """The users with a log, read page by page: those whose keys are in a range. Raises Unavailable."""
+        ...
+
+    def due(self, hour: str) -> Iterator[list[tuple[UserRef, Marker]]]:
+        """The markers of hours before this one and their users, in pages, the earliest first. Markers of users who
+        aren't listed any more are removed. Raises Unavailable."""
         ...
 
     def check(self) -> None:

@@ -1,7 +1,7 @@
 """The services beside the memories: time, counters for quotas, users' files, what servers share, work in the
 background, loading ahead."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol, runtime_checkable
@@ -171,6 +171,20 @@ class Migrates(Protocol):
 
     def migrate(self, user: UserRef, deadline: Deadline) -> bool:
         """Bring a user's memories to the tables of this release; False where they are. Raises Unavailable."""
+        ...
+
+
+@runtime_checkable
+class SweepsDue(Protocol):
+    """A store that knows which users have work due, so that a sweep opens nobody else's memories."""
+
+    def due(self) -> Iterator[list[UserRef]]:
+        """The users to sweep now, in pages: those with due work, the earliest first, and then a small share of all,
+        another one each day. Raises Unavailable."""
+        ...
+
+    def swept(self, user: UserRef, deadline: Deadline) -> None:
+        """Note that a user was swept. Raises Unavailable."""
         ...
 
 

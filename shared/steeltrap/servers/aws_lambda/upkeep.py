@@ -56,13 +56,13 @@ def maintenance_handler(
             return _answer_stack(event, _TABLES, lambda: _migrate(event, open(), ends, pause))
         door = open()
         run = Run(store=door.store, call_for=door.call_for, report=_log_failure)
-        users = run.everyone()
-        shuffle(users)  # where time runs out, it is not always the same users who are left
-        run.sweep(users, seconds_left=lambda: ends - time.monotonic())
+        # Where time runs out, it is not always the same users who are left.
+        run.sweep_due(seconds_left=lambda: ends - time.monotonic(), shuffle=shuffle)
         if reports is not None:
             reports().count(users_swept=run.users, users_left=run.left)
         if run.failed:
-            raise Unavailable(f"{run.failed} of {len(users)} users could not be swept; the log says why.", part="store")
+            tried = run.users + run.failed
+            raise Unavailable(f"{run.failed} of {tried} users could not be swept; the log says why.", part="store")
         return {"users": run.users, "memories": run.memories, "left": run.left, "failed": run.failed}
 
     return instrumented(handler, reports)

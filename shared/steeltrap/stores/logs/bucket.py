@@ -12,8 +12,9 @@ from typing import Final
 
 from ...errors import Unavailable
 from ...model import UserRef
-from ...ports import BaseName
+from ...ports import BaseName, Marker
 from ..objects import AT_ONCE, Objects
+from .marking import due_among
 from .names import (
     LOG_ID,
     USERS,
@@ -24,6 +25,7 @@ from .names import (
     entry_name,
     listed_among,
     listing_of,
+    marker_of,
     probes_of,
     user_from_json,
     user_to_json,
@@ -63,11 +65,14 @@ class BucketLogs:
             self._id = found
         return self._id
 
-    def users(self) -> Iterator[UserRef]:
+    def users(self, first: str = "", end: str = "g") -> Iterator[UserRef]:
         for names in self.objects.names(USERS):
-            for content in self.objects.get_all([f"{USERS}/{key}" for key in listed_among(names)]):
+            for content in self.objects.get_all([f"{USERS}/{key}" for key in listed_among(names, first, end)]):
                 if content is not None:
                     yield user_from_json(content)
+
+    def due(self, hour: str) -> Iterator[list[tuple[UserRef, Marker]]]:
+        return due_among(self.objects, hour)
 
     def check(self) -> None:
         try:
@@ -130,6 +135,12 @@ class BucketLog:
 
     def unlist_user(self) -> None:
         self._objects.delete(listing_of(self._user))
+
+    def mark(self, marker: Marker) -> None:
+        self._objects.put(marker_of(self._user, marker), b"")
+
+    def unmark(self, marker: Marker) -> None:
+        self._objects.delete(marker_of(self._user, marker))
 
     def _entry(self, n: int) -> str:
         return f"{self._entries}/{entry_name(n)}"

@@ -15,10 +15,11 @@ from secrets import token_bytes, token_hex
 from ...errors import Unavailable
 from ...full_disks import is_full
 from ...model import UserRef
-from ...ports import BaseName
+from ...ports import BaseName, Marker
 from .. import whole_files as files
 from .names import (
     LOG_ID,
+    MARKERS,
     USERS,
     base_name,
     bases_among,
@@ -27,6 +28,8 @@ from .names import (
     entry_name,
     listed_among,
     listing_of,
+    marker_of,
+    markers_among,
     user_from_json,
     user_to_json,
 )
@@ -49,14 +52,31 @@ class FolderLogs:
                 files.create(path, token_bytes(16))
             return path.read_bytes()
 
-    def users(self) -> Iterator[UserRef]:
+    def users(self, first: str = "", end: str = "g") -> Iterator[UserRef]:
         with _translated():
-            keys = listed_among(path.name for path in (self._folder / USERS).glob("*"))
+            keys = listed_among((path.name for path in (self._folder / USERS).glob("*")), first, end)
         for key in keys:
-            with _translated():
-                content = files.read(self._folder / USERS / key)
-            if content is not None:
-                yield user_from_json(content)
+            if (user := self._listed(key)) is not None:
+                yield user
+
+    def due(self, hour: str) -> Iterator[list[tuple[UserRef, Marker]]]:
+        with _translated():
+            names = [path.relative_to(self._folder / MARKERS) for path in (self._folder / MARKERS).glob("*/*")]
+        markers = markers_among(name.as_posix() for name in names)
+        found = []
+        for marker, key in markers:
+            if marker.hour >= hour:
+                break
+            if (user := self._listed(key)) is not None:
+                found.append((user, marker))
+            else:
+                _remove_marker(self._folder / MARKERS / marker.name / key)
+        yield found
+
+    def _listed(self, key: str) -> UserRef | None:
+        with _translated():
+            content = files.read(self._folder / USERS / key)
+        return None if content is None else user_from_json(content)
 
     def check(self) -> None:
         with _translated():
@@ -80,6 +100,7 @@ class FolderLog:
         self._entries = folder / entries_of(user)
         self._bases = folder / bases_of(user)
         self._listed = folder / listing_of(user)
+        self._folder = folder
         self._user = user
 
     def create(self, n: int, entry: bytes) -> bool:
@@ -141,8 +162,22 @@ class FolderLog:
         with _translated():
             self._listed.unlink(missing_ok=True)
 
+    def mark(self, marker: Marker) -> None:
+        with _translated():
+            files.replace(self._folder / marker_of(self._user, marker), b"")
+
+    def unmark(self, marker: Marker) -> None:
+        _remove_marker(self._folder / marker_of(self._user, marker))
+
     def _entry(self, n: int) -> Path:
         return self._entries / entry_name(n)
+
+
+def _remove_marker(path: Path) -> None:
+    with _translated():
+        path.unlink(missing_ok=True)
+        with suppress(OSError):  # another user has a marker in it
+            path.parent.rmdir()
 
 
 class _FolderPlace:

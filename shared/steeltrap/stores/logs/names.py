@@ -1,5 +1,6 @@
 """Names of what a log is made of, the same at every place: `u/<user's key>/e/<n>`, `u/<key>/b/<n>-<forgot>`,
-`u/<key>/o/<n>-<token>`, `who/<key>`, `log`. So a copy of a folder in a bucket is the same logs."""
+`u/<key>/o/<n>-<token>`, `who/<key>`, `due/<hour>-<n>/<key>`, `log`. So a copy of a folder in a bucket is the same
+logs."""
 
 import json
 import re
@@ -7,7 +8,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from ...model import UserRef
-from ...ports import BaseName
+from ...ports import BaseName, Marker
 
 LOG_ID: Final = "log"
 """The name of 16 bytes that no other place has."""
@@ -15,6 +16,8 @@ _BASE: Final = re.compile(r"(\d{12})-(\d{12})")
 _KEY: Final = re.compile(r"[0-9a-f]{64}")
 USERS: Final = "who"
 """Where the users are listed, each under their key."""
+MARKERS: Final = "due"
+"""Where markers of due work are: a part of the name for the marker, and the last one for the user's key."""
 
 
 def entries_of(user: UserRef) -> str:
@@ -42,6 +45,11 @@ def listing_of(user: UserRef) -> str:
     return f"{USERS}/{user.key}"
 
 
+def marker_of(user: UserRef, marker: Marker) -> str:
+    """The name of a marker of a user's due work."""
+    return f"{MARKERS}/{marker.name}/{user.key}"
+
+
 def entry_name(n: int) -> str:
     """The last part of an entry's name; names sort as numbers do."""
     return f"{n:012}"
@@ -58,9 +66,15 @@ def bases_among(names: Iterable[str]) -> list[BaseName]:
     return sorted(BaseName(int(each[1]), int(each[2])) for each in found if each is not None)
 
 
-def listed_among(names: Iterable[str]) -> list[str]:
-    """The keys of the users that are listed under such names, in their order."""
-    return sorted(name for name in names if _KEY.fullmatch(name))
+def listed_among(names: Iterable[str], first: str = "", end: str = "g") -> list[str]:
+    """The keys of the users that are listed under such names, in their order, from a range of keys."""
+    return sorted(name for name in names if _KEY.fullmatch(name) and first <= name < end)
+
+
+def markers_among(names: Iterable[str]) -> list[tuple[Marker, str]]:
+    """The markers that have such names under `due/`, in their order, each with the key of its user."""
+    found = [(Marker.of_name(name.partition("/")[0]), name.partition("/")[2]) for name in names]
+    return sorted((marker, key) for marker, key in found if marker is not None and _KEY.fullmatch(key))
 
 
 def user_to_json(user: UserRef) -> bytes:

@@ -12,10 +12,11 @@ from typing import Any, Final
 
 from ...errors import Unavailable
 from ...model import UserRef
-from ...ports import BaseName
+from ...ports import BaseName, Marker
 from ..postgres import Database
 from ..postgres_tables import TableObjects, is_above_the_lock, missing_rights
-from .names import LOG_ID, USERS, listing_of, probes_of, user_from_json, user_to_json
+from .marking import due_among
+from .names import LOG_ID, USERS, listing_of, marker_of, probes_of, user_from_json, user_to_json
 from .probing import Fault, Place
 
 _FEW: Final = 2
@@ -48,10 +49,14 @@ class PostgresLogs:
             self._id = id
         return self._id
 
-    def users(self) -> Iterator[UserRef]:
+    def users(self, first: str = "", end: str = "g") -> Iterator[UserRef]:
         for page in self.objects.contents(USERS):
-            for _, content in page:
-                yield user_from_json(content)
+            for key, content in page:
+                if first <= key < end:
+                    yield user_from_json(content)
+
+    def due(self, hour: str) -> Iterator[list[tuple[UserRef, Marker]]]:
+        return due_among(self.objects, hour)
 
     def check(self) -> None:
         # Whoever may not write is refused although the row is there.
@@ -156,6 +161,12 @@ class PostgresLog:
 
     def unlist_user(self) -> None:
         self._objects.delete(listing_of(self._user))
+
+    def mark(self, marker: Marker) -> None:
+        self._objects.put(marker_of(self._user, marker), b"")
+
+    def unmark(self, marker: Marker) -> None:
+        self._objects.delete(marker_of(self._user, marker))
 
     def _ask(self, statement: str, *values: Any, large: bool = False) -> list[tuple[Any, ...]]:
         return self._database.ask(self._user.key, statement, self._user.key, *values, large=large)

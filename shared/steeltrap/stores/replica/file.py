@@ -8,10 +8,10 @@ import logging
 import os
 import random
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Final, Literal
 
@@ -19,7 +19,7 @@ import apsw
 
 from ...errors import SteeltrapError, Unavailable
 from ...model import to_micros
-from ...ports import BaseName, Clock, Deadline, Log
+from ...ports import BaseName, Clock, Deadline, Log, Marker
 from ..data_folder import DataFolder, release
 from ..sqlite.connection import OPEN_SECONDS, translated, writing
 from ..sqlite.file import Kind, Redo, T, UserFile, is_marked, write_usage
@@ -30,6 +30,7 @@ from ..sqlite.scrubbing import Reserve, scrub
 from .applying import Applier, Diverged
 from .bases import clear_bases, make_base, put_rows, read_newest, remove_copies, side_by_side, stub_entries, unpacked
 from .caching import current_at, discard, hold_open, note_current, remove_file
+from .due import DueWork, standing
 from .entries import LogEntry, Lost, damaged, new_nonce, newer, offline, settle
 from .position import Position, is_worth_a_base, open_replica, read_position, write_position
 from .tables import NeedsBase, body_of_migration, reload_indexes, require_own
@@ -58,6 +59,7 @@ class ReplicaFile(UserFile):
         log: Log,
         log_id: bytes,
         clock: Clock,
+        retention: timedelta = timedelta(days=30),
         make_room: Callable[[int], None] = lambda size: None,
         pause: Callable[[float], None] = time.sleep,
     ) -> None:
@@ -74,6 +76,7 @@ class ReplicaFile(UserFile):
         self._in_full: apsw.Connection | None = None
         self._created: LogEntry | None = None
         self._applier = Applier(log, header.user, log_id)
+        self._due = DueWork(log, retention, clock)
         self._committed_at = -_NEAR_SECONDS
         self._crowded_until = 0.0
         self._had_nothing = False
@@ -294,9 +297,11 @@ class ReplicaFile(UserFile):
         answers: list[T] = []
 
         def whole(connection: apsw.Connection, number: int) -> T:
+            self._due.begin()
             if usage:
                 write_usage(connection, usage)
             answers.append(redo(connection, number))
+            self._due.note_change(connection, kind, number)
             return answers[-1]
 
         self._leave_a_gap()
@@ -331,16 +336,19 @@ class ReplicaFile(UserFile):
                 for table in TABLES:
                     session.attach(table)
                 yield connection
+                if not was_here and is_here(connection):
+                    self._make_room(len(session.patchset()))
+                    self._log.list_user()
+                is_there = connection.execute("SELECT 1 FROM meta").fetchone() is not None
+                removes = not session.is_empty and (not is_there or is_marked(connection))
+                needs_base = self._makes_no_bases and is_worth_a_base(position)
+                self._due.cover(connection, position, at_once=removes or needs_base)
                 patchset = session.patchset()
             finally:
                 session.close()
             if patchset:
-                is_there = connection.execute("SELECT 1 FROM meta").fetchone() is not None
-                if is_here(connection) and not was_here:
-                    self._make_room(len(patchset))
-                    self._log.list_user()
                 self._require_works_on(connection)
-                removed = position.n + 1 if not is_there or is_marked(connection) else position.removed
+                removed = position.n + 1 if removes else position.removed
                 position = self._append(connection, replace(position, removed=removed), "change", patchset, deadline)
                 write_position(connection, position)
         if patchset:
@@ -381,6 +389,21 @@ class ReplicaFile(UserFile):
         settle(self._log, entry.n, packed, deadline, self._pause)
         self._created = entry
         return replace(position, n=entry.n, nonce=entry.nonce, since_bytes=position.since_bytes + len(packed))
+
+    def renew_marker(self, deadline: Deadline, swept: Collection[Marker] = ()) -> None:
+        """Have a marker stand for the earliest work that is due in all rows, and remove those by which a sweep found
+        the user. Raises Unavailable."""
+
+        def redo(connection: apsw.Connection, _: int) -> None:
+            self._due.note_all(connection, read_position(connection, self._log_id), swept)
+
+        if self.is_there():
+            self.transaction("usage", redo, deadline)
+        with self._reading_unchecked() as connection:
+            stands = None if connection is None else standing(connection)
+        for marker in swept:
+            if marker != stands and marker.n <= self._position().n:
+                self._log.unmark(marker)
 
     def migrate(self, deadline: Deadline) -> bool:
         """Bring the tables to those of this release by an entry, and put a base behind it. False where they are, also

@@ -9,16 +9,17 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from datetime import datetime, timedelta
 from functools import partial
+from itertools import islice
 from math import inf
 from pathlib import Path
 from typing import Final
 
 from ...errors import SteeltrapError, Unavailable
 from ...model import UserRef
-from ...ports import Clock, Deadline, Embedder, Gone, Logs
+from ...ports import Clock, Deadline, Embedder, Gone, Logs, Marker, hour_of
 from ..data_folder import DataFolder
 from ..sqlite.file import T, UserFile
-from ..sqlite.space import SqliteSpace
+from ..sqlite.space import SqliteSpace, finish
 from ..sqlite.store import SqliteStore
 from .caching import discard
 from .entries import may_not_purge
@@ -29,6 +30,9 @@ from .offline import Reach
 _log = logging.getLogger("steeltrap")
 
 _WIPE_SECONDS: Final = 60.0
+_SHARES: Final = 64
+"""So many days it takes until sweeps have opened everyone: also users whose marker was lost, or of older releases."""
+_PAGE: Final = 1000
 
 
 class ReplicaStore(SqliteStore):
@@ -56,6 +60,7 @@ class ReplicaStore(SqliteStore):
         self._reach = Reach(logs, folder, clock)
         self._disk_bytes = disk_bytes
         self._pause = pause
+        self._found: dict[UserRef, list[Marker]] = {}
 
     def space(self, user: UserRef, deadline: Deadline) -> SqliteSpace:
         return _ReplicaSpace(_Call(lambda: self._replica(user), self._reach, deadline), self._clock, deadline)
@@ -86,7 +91,30 @@ class ReplicaStore(SqliteStore):
         return was_there
 
     def migrate(self, user: UserRef, deadline: Deadline) -> bool:
-        return self._replica(user).migrate(deadline)
+        file = self._replica(user)
+        is_migrated = file.migrate(deadline)
+        file.renew_marker(deadline)  # an older release put none
+        return is_migrated
+
+    def due(self) -> Iterator[list[UserRef]]:
+        now = self._clock.now()
+        for page in self._logs.due(hour_of(now)):
+            self._found = defaultdict(list)
+            for user, marker in page:
+                self._found[user].append(marker)
+            yield list(self._found)
+        self._found = {}
+        share = now.date().toordinal() % _SHARES
+        first, end = (f"{256 // _SHARES * at:02x}" for at in (share, share + 1))
+        users = self._logs.users(first, end if share < _SHARES - 1 else "g")
+        while page_of_share := list(islice(users, _PAGE)):
+            yield page_of_share
+
+    def swept(self, user: UserRef, deadline: Deadline) -> None:
+        file = self._replica(user)
+        file.renew_marker(deadline, self._found.get(user, ()))
+        if file.needs_base():
+            file.put_base()
 
     def check(self) -> None:
         """Raises Unavailable when the cache folder or the logs can't be written to."""
@@ -135,6 +163,7 @@ class ReplicaStore(SqliteStore):
             log=self._logs.of(user),
             log_id=self._reach.log_id(),
             clock=self._clock,
+            retention=self._retention if self._retention is not None else timedelta(days=30),
             make_room=self._make_room,
             pause=self._pause,
         )
@@ -260,9 +289,14 @@ class _ReplicaSpace(SqliteSpace):
 
     def purge(self, ids: Sequence[str]) -> list[str]:
         file = self._call()
-        if (ids or file.is_unfinished()) and not file.may_purge():
+        is_unfinished = file.is_unfinished()
+        if (ids or is_unfinished) and not file.may_purge():
             raise may_not_purge()
-        return super().purge(ids)
+        if ids:
+            return super().purge(ids)
+        if is_unfinished:
+            finish(file, self._deadline)
+        return []
 
     def sweep(self, deleted_before: datetime) -> int:
         file = self._call()
