@@ -103,8 +103,8 @@ def _ask(client: HttpClient, questions: list[str], goes_on: Callable[[], bool]) 
 
 
 def _count_to(count: int) -> Callable[[], bool]:
-    left = iter(range(count))
-    return lambda: next(left, None) is not None
+    steps = iter(range(count))
+    return lambda: next(steps, None) is not None
 
 
 def _compared(alone: list[float], during: list[float]) -> JsonObject:

@@ -83,8 +83,11 @@ def measure(repeats: int) -> JsonObject:
     corpus = Corpus()
     texts = list(corpus.texts(_MEMORIES))
     question = corpus.questions(texts, 1)[0]
-    with TemporaryDirectory(prefix="steeltrap-bench-") as made, opened(Path(made) / "ours", Store.AWS) as place:
-        folder = Path(made)
+    with (
+        TemporaryDirectory(prefix="steeltrap-bench-") as directory,
+        opened(Path(directory) / "ours", Store.AWS) as place,
+    ):
+        folder = Path(directory)
         with _embedding(place.door.embedder) as url:
             remote = place.settings.model_copy(update={**_REMOTE, "embedder_url": url})
             local = place.settings.model_copy(update={"embedder": "static-256"})
@@ -132,8 +135,8 @@ class _Start:
         (folder / "handler.py").write_text(code)
         self._folder = folder
         self._event = event
-        given = {name: getattr(settings, name) for name in settings.model_fields_set}
-        self._environment = {f"{PREFIX}{name.upper()}": str(value) for name, value in given.items()}
+        values = {name: getattr(settings, name) for name in settings.model_fields_set}
+        self._environment = {f"{PREFIX}{name.upper()}": str(value) for name, value in values.items()}
 
     def answered(self, *flags: str, from_snapshot: bool = False) -> Answered:
         """Its first answer. Raises Unavailable when that isn't whole."""
@@ -159,10 +162,10 @@ def _fill(settings: Settings, caller: Caller, texts: list[str]) -> None:
         door.store.close()
 
 
-def _imports(written: str) -> Counter[str]:
+def _imports(log: str) -> Counter[str]:
     """Microseconds that each top-level package's own modules took, Python's own together."""
     micros: Counter[str] = Counter()
-    for own, module in _IMPORT.findall(written):
+    for own, module in _IMPORT.findall(log):
         package = module.partition(".")[0]
         micros["python" if package in sys.stdlib_module_names else package] += int(own)
     return micros

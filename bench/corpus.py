@@ -47,9 +47,9 @@ class Corpus:
         return " ".join(words).capitalize() + "."
 
     def _question(self, chance: random.Random, text: str) -> str:
-        known = chance.sample(text.rstrip(".").lower().split(), 4)
+        words = chance.sample(text.rstrip(".").lower().split(), 4)
         other = chance.choices(self._vocabulary, cum_weights=self._weights, k=2)
-        return f"what did the user say about {' '.join(known + other)}?"
+        return f"what did the user say about {' '.join(words + other)}?"
 
 
 def _syllable(chance: random.Random) -> str:

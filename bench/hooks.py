@@ -82,11 +82,11 @@ def _figures(runs: Sequence[_Run]) -> dict[str, float]:
     }
 
 
-def _run(command: Sequence[str], data: Path, given: bytes) -> _Run:
+def _run(command: Sequence[str], data: Path, stdin: bytes) -> _Run:
     inherited = {name: value for name, value in os.environ.items() if not name.startswith(PREFIX)}
     environment = {**inherited, f"{PREFIX}DATA": str(data), f"{PREFIX}USER": _CALLER.user.user_id}
     start, used = perf_counter(), os.times()
-    subprocess.run(command, input=given, env=environment, capture_output=True, check=True)
+    subprocess.run(command, input=stdin, env=environment, capture_output=True, check=True)
     end, after = perf_counter(), os.times()
     processor = after.children_user + after.children_system - used.children_user - used.children_system
     return _Run(end - start, processor)

@@ -70,10 +70,10 @@ def measure(size: int, calls: int, seconds: float) -> JsonObject:
         pipe = stack.enter_context(stdio_server(folder / "piped", _CALLER))
         searches = _latencies(
             {
-                "invoke": lambda said: _invoke(door, "core.search", _search(said)),
-                "http": lambda said: client.post("/v1/core/search", json.dumps(_search(said))),
-                "mcp_http": lambda said: client.post("/mcp/core", _mcp(said)),
-                "mcp_stdio": lambda said: pipe.ask(_mcp(said)),
+                "invoke": lambda text: _invoke(door, "core.search", _search(text)),
+                "http": lambda text: client.post("/v1/core/search", json.dumps(_search(text))),
+                "mcp_http": lambda text: client.post("/mcp/core", _mcp(text)),
+                "mcp_stdio": lambda text: pipe.ask(_mcp(text)),
             },
             questions,
         )
@@ -81,8 +81,8 @@ def measure(size: int, calls: int, seconds: float) -> JsonObject:
         rates = {str(count): _rates(door, port, questions[:_LOAD_QUESTIONS], count, seconds) for count in CLIENTS}
         saves = _latencies(
             {
-                "invoke": lambda said: _invoke(door, "core.save", {"content": said}),
-                "http": lambda said: client.post("/v1/core/save", json.dumps({"content": said})),
+                "invoke": lambda text: _invoke(door, "core.save", {"content": text}),
+                "http": lambda text: client.post("/v1/core/save", json.dumps({"content": text})),
             },
             new,
         )
@@ -92,26 +92,28 @@ def measure(size: int, calls: int, seconds: float) -> JsonObject:
 def _latencies(ways: dict[str, Way], texts: list[str]) -> JsonObject:
     """Median and 95th percentile by way; beside `invoke`, the ratio to it and what the way adds (median of pairs)."""
     times: dict[str, list[float]] = {name: [] for name in ways}
-    for turn, said in enumerate(texts):
+    for turn, text in enumerate(texts):
         for name, way in ways.items():
             began = time.perf_counter()
-            way(said)
+            way(text)
             if turn >= _WARM:
                 times[name].append(time.perf_counter() - began)
     rows: JsonObject = {}
-    for name, taken in times.items():
-        rows[name] = {"p50": milliseconds(taken, 0.5), "p95": milliseconds(taken, 0.95)}
+    for name, durations in times.items():
+        rows[name] = {"p50": milliseconds(durations, 0.5), "p95": milliseconds(durations, 0.95)}
         if name != "invoke" and "invoke" in rows:
-            added = [over - here for over, here in zip(taken, times["invoke"], strict=True)]
+            overheads = [over - here for over, here in zip(durations, times["invoke"], strict=True)]
             ratio = rows[name]["p50"] / rows["invoke"]["p50"]
-            rows[name] |= {"ratio": round(ratio, 2), "adds": milliseconds(added, 0.5)}
+            rows[name] |= {"ratio": round(ratio, 2), "adds": milliseconds(overheads, 0.5)}
     return rows
 
 
 def _rates(door: Door, port: int, questions: list[str], clients: int, seconds: float) -> JsonObject:
     invoked = _invoked_per_second(door, questions, clients, seconds)
-    rest = _run(Load(port, "/v1/core/search", [json.dumps(_search(said)) for said in questions], clients, seconds))
-    mcp = _run(Load(port, "/mcp/core", [_mcp(said) for said in questions], clients, seconds))
+    rest = _run(
+        Load(port, "/v1/core/search", [json.dumps(_search(question)) for question in questions], clients, seconds)
+    )
+    mcp = _run(Load(port, "/mcp/core", [_mcp(question) for question in questions], clients, seconds))
     http_rate, mcp_rate = rest.answers / rest.seconds, mcp.answers / mcp.seconds
     return {
         "invoke": round(invoked),
@@ -127,24 +129,24 @@ def _invoked_per_second(door: Door, questions: list[str], threads: int, seconds:
     ends = time.perf_counter() + seconds
 
     def work() -> int:
-        for done, said in enumerate(cycle(questions), 1):
-            _invoke(door, "core.search", _search(said))
+        for count, question in enumerate(cycle(questions), 1):
+            _invoke(door, "core.search", _search(question))
             if time.perf_counter() > ends:
-                return done
+                return count
         raise ValueError("no questions")
 
     began = time.perf_counter()
     with ThreadPoolExecutor(threads) as pool:
-        done = sum(future.result() for future in [pool.submit(work) for _ in range(threads)])
-    return done / (time.perf_counter() - began)
+        count = sum(future.result() for future in [pool.submit(work) for _ in range(threads)])
+    return count / (time.perf_counter() - began)
 
 
 def _run(load: Load) -> Result:
     command = [sys.executable, "-m", "bench.load"]
-    done = subprocess.run(command, input=json.dumps(asdict(load)), capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise RuntimeError(done.stderr)
-    return Result(**json.loads(done.stdout))
+    process = subprocess.run(command, input=json.dumps(asdict(load)), capture_output=True, text=True, check=False)
+    if process.returncode:
+        raise RuntimeError(process.stderr)
+    return Result(**json.loads(process.stdout))
 
 
 def _invoke(door: Door, tool: str, arguments: JsonObject) -> None:

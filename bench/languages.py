@@ -133,8 +133,10 @@ def shared_words(space: Space) -> dict[str, set[str]]:
     for question in space.questions:
         texts = [space.memories[id].content for id in question.relevant]
         stems = {stem for text in texts for stem in _stems(text, space.language or "").values()}
-        asked = _stems(question.text, space.language or "")
-        shared[question.text] = {word for word, stem in asked.items() if any(_is_one(stem, each) for each in stems)}
+        query_stems = _stems(question.text, space.language or "")
+        shared[question.text] = {
+            word for word, stem in query_stems.items() if any(_is_one(stem, each) for each in stems)
+        }
     return shared
 
 

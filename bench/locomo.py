@@ -39,17 +39,17 @@ def measure(path: Path, most: int | None = None, store: Store = Store.SQLITE) ->
     spaces = tuple(space(conversation) for conversation in read(path)[:most])
     if not any(one.questions for one in spaces):
         raise InvalidInput(f"{path.name} has no question of categories 1 to 4 with evidence.")
-    asked = ask(QuestionSet(name="LoCoMo", form="LoCoMo", spaces=spaces), store, in_full=False)
-    answers = [one.answered for one in asked.answers]
+    run = ask(QuestionSet(name="LoCoMo", form="LoCoMo", spaces=spaces), store, in_full=False)
+    answers = [one.answered for one in run.answers]
     of_category = {name: [one for one in answers if one.question.category == name] for name in CATEGORIES.values()}
-    seconds = [one.seconds for one in asked.answers]
+    seconds = [one.seconds for one in run.answers]
     return {
         **_recalls(answers),
         "by_category": {name: _recalls(some) for name, some in of_category.items() if some},
         "search_p50_ms": milliseconds(seconds, 0.5),
         "search_p95_ms": milliseconds(seconds, 0.95),
-        "load_per_s": round(asked.memories / asked.load_seconds),
-        "memories": asked.memories,
+        "load_per_s": round(run.memories / run.load_seconds),
+        "memories": run.memories,
     }
 
 
@@ -72,15 +72,15 @@ def space(conversation: dict[str, Any]) -> Space:
 
 def memories(conversation: dict[str, Any]) -> dict[str, Draft]:
     """A memory per turn, by the turn's id: who said what, in which session, when."""
-    said: dict[str, Draft] = {}
+    drafts: dict[str, Draft] = {}
     for session in sorted(int(key[8:]) for key in conversation if re.fullmatch(r"session_\d+", key)):
         at = _session_time(conversation.get(f"session_{session}_date_time"))
         for turn in conversation[f"session_{session}"]:
             content = f"{turn['speaker']}: {turn['text']}"
-            said[_turns(turn["dia_id"])[0]] = Draft(
+            drafts[_turns(turn["dia_id"])[0]] = Draft(
                 content=content, conversation_id=f"session_{session}", occurred_at=at
             )
-    return said
+    return drafts
 
 
 def read(path: Path) -> list[dict[str, Any]]:
@@ -99,12 +99,12 @@ def is_locomo(content: Any) -> bool:
 
 
 def _recalls(answers: Sequence[Answered]) -> dict[str, Any]:
-    found = means([scores(one) for one in answers])
+    figures = means([scores(one) for one in answers])
     return {
         "questions": len(answers),
-        "r5": found["r5"],
-        "r10": found["r10"],
-        "session_r10": found.get("session_r10_of_turns", 0.0),
+        "r5": figures["r5"],
+        "r10": figures["r10"],
+        "session_r10": figures.get("session_r10_of_turns", 0.0),
     }
 
 
@@ -113,8 +113,8 @@ def _turns(evidence: str) -> list[str]:
     return [f"D{int(session)}:{int(turn)}" for session, turn in _GOLD.findall(evidence)]
 
 
-def _session_time(said: str | None) -> datetime | None:
+def _session_time(text: str | None) -> datetime | None:
     try:
-        return datetime.strptime(said or "", "%I:%M %p on %d %B, %Y").replace(tzinfo=UTC)
+        return datetime.strptime(text or "", "%I:%M %p on %d %B, %Y").replace(tzinfo=UTC)
     except ValueError:
         return None

@@ -103,16 +103,16 @@ def opened(folder: Path, store: Store, *, embedder: str | None = None) -> Iterat
 
 
 def fill(
-    door: Door, caller: Caller, drafts: Sequence[Draft], advance: Callable[[int], None] = lambda written: None
+    door: Door, caller: Caller, drafts: Sequence[Draft], advance: Callable[[int], None] = lambda total: None
 ) -> int:
     """Import in blocks, as the command line does; return the number written. `advance` is called after each block."""
-    seen: Counter[TextKey] = Counter()
-    written = 0
+    counts: Counter[TextKey] = Counter()
+    total = 0
     for start in range(0, len(drafts), BLOCK_ITEMS):
         block = drafts[start : start + BLOCK_ITEMS]
-        written += import_drafts(door.call_for(caller, seconds=_IMPORT_SECONDS), block, seen).written
-        advance(written)
-    return written
+        total += import_drafts(door.call_for(caller, seconds=_IMPORT_SECONDS), block, counts).written
+        advance(total)
+    return total
 
 
 def _apart(folder: Path, embedder: str | None) -> Settings:

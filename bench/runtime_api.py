@@ -44,8 +44,8 @@ def first_answer(
     `flags` go to Python. With `from_snapshot` the process goes on where a snapshot of it would be restored, and the
     seconds count from there. Raises Unavailable when it fails, or has no answer within a minute.
     """
-    written = folder / "written.txt"
-    with _serving(event) as api, written.open("wb") as output:
+    log_path = folder / "written.txt"
+    with _serving(event) as api, log_path.open("wb") as output:
         settings = {
             "AWS_LAMBDA_RUNTIME_API": f"127.0.0.1:{api.server_port}",
             "AWS_LAMBDA_FUNCTION_NAME": f"bench-{folder.name}",
@@ -74,12 +74,12 @@ def first_answer(
             process.wait()
     if way != "response":
         raise Unavailable(
-            f"The handler of `{folder.name}` failed: {answer or written.read_text()[-2000:]}",
+            f"The handler of `{folder.name}` failed: {answer or log_path.read_text()[-2000:]}",
             retryable=False,
             part="runtime",
         )
     began = api.restored if from_snapshot else began
-    return Answered(answer, written.read_text(errors="replace"), answered - began, _processor() - before)
+    return Answered(answer, log_path.read_text(errors="replace"), answered - began, _processor() - before)
 
 
 def _processor() -> float:

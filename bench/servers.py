@@ -36,17 +36,17 @@ def http_server(
     command = [*COMMAND, "serve", "--port", "0", "--workers", str(workers), *options]
     with _running(command, folder, caller, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
-        said = []
+        lines = []
         for line in process.stderr:
-            said.append(line)
+            lines.append(line)
             if line.startswith("Ctrl-C"):
                 break
         else:
-            raise Unavailable("`steeltrap serve` did not start: " + "".join(said), part="server")
+            raise Unavailable("`steeltrap serve` did not start: " + "".join(lines), part="server")
         # A server whose log nobody reads stops once the pipe is full.
         logged: list[str] = []
         threading.Thread(target=logged.extend, args=(process.stderr,), daemon=True).start()
-        listens = next(line for line in said if line.startswith("steeltrap listens on "))
+        listens = next(line for line in lines if line.startswith("steeltrap listens on "))
         yield HttpServer(int(listens.split(" on ")[1].split(" ")[0].rpartition(":")[2]), process.pid, logged)
 
 

@@ -143,8 +143,8 @@ def _baseline(
     """Search settled and recent memories, compared with the baseline, and how fast changes are indexed."""
     assert place.baseline is not None
     indexed, bulk = place.baseline.bulk(callers)
-    for turn, said in enumerate(recent):
-        save(place.door, callers[turn % len(callers)], said)
+    for turn, text in enumerate(recent):
+        save(place.door, callers[turn % len(callers)], text)
     pair = alternate(partial(search, place.door), place.baseline.search, callers, questions)
     p50, baseline_p50 = milliseconds(pair.ours, 0.5), milliseconds(pair.peers, 0.5)
     return {
@@ -178,15 +178,15 @@ def _retrieval(recalls: Pair) -> dict[str, Any]:
 def _load(door: Door, callers: list[Caller], shares: list[list[str]]) -> float:
     """Seconds of the bulk import of everything."""
     door.embedder.embed(["so that the model is loaded"], purpose="document", timeout=60)
-    done = 0
+    total = 0
     began = time.perf_counter()
     with progress_bar("Importing", sum(map(len, shares))) as advance:
         for caller, share in zip(callers, shares, strict=True):
 
-            def more(written: int, before: int = done) -> None:
-                advance(before + written, before + written)
+            def more(count: int, before: int = total) -> None:
+                advance(before + count, before + count)
 
-            done += fill(door, caller, [Draft(content=text) for text in share], more)
+            total += fill(door, caller, [Draft(content=text) for text in share], more)
     return time.perf_counter() - began
 
 
@@ -194,9 +194,9 @@ def alternate(ours: Act, peers: Act | None, callers: list[Caller], texts: list[s
     """Time both with the same texts in turn, so that what else the machine does meets both."""
     pair = Pair()
     ends = time.perf_counter() + _SECONDS
-    for turn, said in enumerate(texts):
+    for turn, text in enumerate(texts):
         caller = callers[turn % len(callers)]
-        times = [_timed(act, caller, said) for act in (ours, peers) if act is not None]
+        times = [_timed(act, caller, text) for act in (ours, peers) if act is not None]
         if turn < _WARM:
             continue
         pair.ours.append(times[0])
@@ -212,9 +212,9 @@ def _seconds(work: Callable[[], None]) -> float:
     return time.perf_counter() - began
 
 
-def _timed(act: Act, caller: Caller, said: str) -> float:
+def _timed(act: Act, caller: Caller, text: str) -> float:
     began = time.perf_counter()
-    act(caller, said)
+    act(caller, text)
     return time.perf_counter() - began
 
 
@@ -240,10 +240,10 @@ def _ask(door: Door, tool: str, arguments: dict[str, Any], caller: Caller) -> No
 
 def _bytes(door: Door, callers: list[Caller], texts: list[str]) -> dict[str, Any]:
     counts = [door.call_for(caller, seconds=60).space.statistics() for caller in callers]
-    stored = sum(count["bytes"] for count in counts)
-    needed = sum(len(text.encode()) for text in texts)
-    needed += 4 * door.embedder.dimension * sum(count["chunks"] for count in counts)
-    return {"bytes": stored, "bytes_ratio": round(stored / needed, 2)}
+    stored_bytes = sum(count["bytes"] for count in counts)
+    raw_bytes = sum(len(text.encode()) for text in texts)
+    raw_bytes += 4 * door.embedder.dimension * sum(count["chunks"] for count in counts)
+    return {"bytes": stored_bytes, "bytes_ratio": round(stored_bytes / raw_bytes, 2)}
 
 
 def _resident_mb() -> float | None:

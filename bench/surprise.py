@@ -35,7 +35,7 @@ def measure(path: Path, most: int | None = None) -> dict[str, Any]:
         together = _saved(own, "together", [turn for turns in spoken for turn in turns])
         without_names = _apart(own, "text", unnamed)
         again = {how: _saved(own, how, firsts + texts)[len(firsts) :] for how, texts in said_again.items()}
-    changed = {
+    rewordings = {
         how: [value for value, first, text in zip(values, firsts, said_again[how], strict=True) if text != first]
         for how, values in again.items()
     }
@@ -45,7 +45,7 @@ def measure(path: Path, most: int | None = None) -> dict[str, Any]:
             "LoCoMo, all in one space": _distribution(together),
             "LoCoMo, without speakers' names": _distribution([value for turns in without_names for value in turns]),
         },
-        "said_again": {how: _distribution(values) for how, values in changed.items()},
+        "said_again": {how: _distribution(values) for how, values in rewordings.items()},
         "turns_by_memories_stored": _by_size(apart, _APART) | _by_size([together], _TOGETHER),
     }
 
@@ -72,12 +72,12 @@ def _print_table(title: str, rows: Mapping[str, Mapping[str, Any]]) -> None:
 
 def _apart(own: CliSession, user: str, spoken: Sequence[Sequence[str]]) -> list[list[float]]:
     """The surprise of each turn, every conversation in a space of its own."""
-    found: list[list[float]] = []
+    values: list[list[float]] = []
     with progress_bar(f"LoCoMo, {user}", len(spoken)) as advance:
         for number, turns in enumerate(spoken, 1):
-            found.append(_saved(own, f"{user} {number}", turns))
-            advance(number, sum(map(len, found)))
-    return found
+            values.append(_saved(own, f"{user} {number}", turns))
+            advance(number, sum(map(len, values)))
+    return values
 
 
 def _saved(own: CliSession, user: str, texts: Sequence[str]) -> list[float]:

@@ -44,7 +44,7 @@ def measure(calls: int) -> JsonObject:
     questions = corpus.questions(texts, calls + _WARM)
     with TemporaryDirectory(prefix="steeltrap-bench-") as folder, opened(Path(folder), Store.SQLITE) as place:
         fill(place.door, _CALLER, [Draft(content=text) for text in texts])
-        direct, handled, written = [], [], []
+        direct, handled, flush_times = [], [], []
         with open(os.devnull, "w", encoding="utf-8") as nowhere, redirect_stdout(nowhere):
             logging.getLogger("steeltrap").handlers.clear()  # a function has no other log
             telemetry = Telemetry("info", stream=nowhere)
@@ -67,14 +67,14 @@ def measure(calls: int) -> JsonObject:
                 if number >= _WARM:
                     direct.append(times[0])
                     handled.append(times[1] - store.seconds)
-                    written.append(store.seconds)
+                    flush_times.append(store.seconds)
     invoke, handle = milliseconds(direct, 0.5), milliseconds(handled, 0.5)
     return {
         "calls": calls,
         "invoke_p50_ms": invoke,
         "handler_p50_ms": handle,
         "adds_ms": round(handle - invoke, 3),
-        "written_p50_ms": milliseconds(written, 0.5),
+        "written_p50_ms": milliseconds(flush_times, 0.5),
     }
 
 

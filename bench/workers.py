@@ -52,29 +52,33 @@ def measure(size: int, workers: int, clients: int, seconds: float, rounds: int) 
         raise Unavailable("wrk is not installed; run `apt-get install wrk`.", part="wrk")
     corpus, load = Corpus(), os.getloadavg()[0]
     texts = list(corpus.texts(size))
-    found: dict[int, list[_Round]] = {1: [], workers: []}
+    by_count: dict[int, list[_Round]] = {1: [], workers: []}
     with ExitStack() as stack:
         folder = Path(stack.enter_context(TemporaryDirectory(prefix="steeltrap-bench-")))
         with opened(folder / "data", Store.SQLITE) as place:
             fill(place.door, _CALLER, [Draft(content=text) for text in texts])
         script = folder / "search.lua"
         script.write_text(_lua(corpus.questions(texts, _QUESTIONS)), encoding="utf-8")
-        servers = {count: stack.enter_context(http_server(folder / "data", _CALLER, count)) for count in found}
+        servers = {count: stack.enter_context(http_server(folder / "data", _CALLER, count)) for count in by_count}
         for server in servers.values():
             _wrk(script, server.port, clients, _WARM_SECONDS)
         for _ in range(rounds):
             for count, server in servers.items():
                 before = _processor_seconds(server.pid)
-                requests, taken = _wrk(script, server.port, clients, seconds)
+                requests, duration = _wrk(script, server.port, clients, seconds)
                 used = _processor_seconds(server.pid) - before
-                found[count].append(_Round(requests / taken, used / requests * 1000))
-    ratios = [many.per_second / one.per_second for one, many in zip(found[1], found[workers], strict=True)]
+                by_count[count].append(_Round(requests / duration, used / requests * 1000))
+    ratios = [many.per_second / one.per_second for one, many in zip(by_count[1], by_count[workers], strict=True)]
     return {
         "size": size,
         "clients": clients,
         "load": round(load, 2),
-        "per_second": {str(count): _spread([each.per_second for each in done], 0) for count, done in found.items()},
-        "server_ms": {str(count): _spread([each.server_ms for each in done], 3) for count, done in found.items()},
+        "per_second": {
+            str(count): _spread([each.per_second for each in results], 0) for count, results in by_count.items()
+        },
+        "server_ms": {
+            str(count): _spread([each.server_ms for each in results], 3) for count, results in by_count.items()
+        },
         "ratio": _spread(ratios, 2)["median"],
     }
 
@@ -88,11 +92,11 @@ def _wrk(script: Path, port: int, clients: int, seconds: float) -> tuple[int, fl
     """How many searches were answered in how many seconds. Raises Unavailable when any failed."""
     url = f"http://127.0.0.1:{port}/v1/core/search"
     command = ["wrk", "-t1", f"-c{clients}", f"-d{max(1, round(seconds))}s", "--timeout", "30", "-s", str(script), url]
-    said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    found = re.search(r"(\d+) requests in ([\d.]+)(m?s|m),", said)
-    if found is None or "Non-2xx" in said or "Socket errors" in said:
-        raise Unavailable(f"wrk says: {said}", part="server")
-    return int(found[1]), float(found[2]) * {"ms": 0.001, "s": 1, "m": 60}[found[3]]
+    output = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    match = re.search(r"(\d+) requests in ([\d.]+)(m?s|m),", output)
+    if match is None or "Non-2xx" in output or "Socket errors" in output:
+        raise Unavailable(f"wrk says: {output}", part="server")
+    return int(match[1]), float(match[2]) * {"ms": 0.001, "s": 1, "m": 60}[match[3]]
 
 
 def _processor_seconds(pid: int) -> float:

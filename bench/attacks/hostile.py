@@ -44,8 +44,8 @@ def _strangers(target: Target) -> None:
     kind = {"Content-Type": "application/x-www-form-urlencoded", "Origin": f"http://127.0.0.1:{target.port}"}
     for _ in range(5):
         with ExitStack() as stack:
-            sent = [stack.enter_context(target.sent("POST", "/console/new", body, kind)) for _ in range(8)]
-            for connection in sent:
+            connections = [stack.enter_context(target.sent("POST", "/console/new", body, kind)) for _ in range(8)]
+            for connection in connections:
                 connection.recv(MIB)
 
 
@@ -86,8 +86,8 @@ def _chain(target: Target) -> None:
     """A status that is superseded 300 times, then looked for."""
     before: list[str] = []
     for number in range(300):
-        saved = target.call("core.save", content=f"The status of the ship is {number}.", supersedes=before)
-        before = [saved["id"]]
+        memory = target.call("core.save", content=f"The status of the ship is {number}.", supersedes=before)
+        before = [memory["id"]]
     for _ in range(5):
         target.call("core.search", query="status of the ship")
 

@@ -19,11 +19,11 @@ MIB: Final = KIB * KIB
 
 def zip_of(notes: int, text: str = "A note.\n") -> bytes:
     """A ZIP of so many Markdown notes."""
-    made = io.BytesIO()
-    with zipfile.ZipFile(made, "w") as archive:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
         for number in range(notes):
             archive.writestr(f"notes/{number}.md", f"# Note {number}\n\n{text}")
-    return made.getvalue()
+    return buffer.getvalue()
 
 
 def chatgpt(conversations: int, messages: int, size: int) -> bytes:
@@ -55,8 +55,8 @@ def _database() -> bytes:
         return path.read_bytes()
 
 
-def _file(name: str, made: Callable[[], bytes]) -> Callable[[Target], bytes]:
-    return lambda target: target.import_(name, made())
+def _file(name: str, make: Callable[[], bytes]) -> Callable[[Target], bytes]:
+    return lambda target: target.import_(name, make())
 
 
 def _again(text: str) -> bytes:

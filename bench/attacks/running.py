@@ -65,15 +65,15 @@ class Row:
 
 def run(names: Sequence[str], seconds: float, *, workers: int = 1) -> Iterator[Row]:
     """The outcome of each attack whose name contains one of `names` (all of them without any), of `seconds` at most."""
-    chosen = [attack for attack in ALL if not names or any(name.lower() in attack.name.lower() for name in names)]
-    known = records()
+    attacks = [attack for attack in ALL if not names or any(name.lower() in attack.name.lower() for name in names)]
+    memories = records()
     with TemporaryDirectory(prefix="steeltrap-attacks-") as folder:
-        waiting = list(chosen)
+        waiting = list(attacks)
         while waiting:
             options = waiting[0].options
             with _attacked(Path(folder) / "-".join(options).strip("-"), options, workers) as (server, probes):
                 while waiting and waiting[0].options == options:
-                    row = _attack(waiting.pop(0), server, probes, known, seconds)
+                    row = _attack(waiting.pop(0), server, probes, memories, seconds)
                     yield row
                     if not row.ended or row.others_ms is None or row.longest_ms >= LONGEST * 1000:
                         break  # a new server: what goes on in this one would be counted for the next attack
@@ -81,38 +81,38 @@ def run(names: Sequence[str], seconds: float, *, workers: int = 1) -> Iterator[R
 
 def show(rows: Iterator[Row], as_json: bool) -> bool:
     """Print the rows as they come, the longest wait at the end. Whether all were fine."""
-    seen = []
+    all_rows = []
     if not as_json:
         say(f"{'attack':58} {'took s':>7} {'healthz ms':>10} {'machine ms':>10} {'others ms':>9}  answers")
     for row in rows:
-        seen.append(row)
+        all_rows.append(row)
         if not as_json:
             say(_line(row))
     if as_json:
-        print(json.dumps([asdict(row) for row in seen], indent=1))
-    elif seen:
-        worst = max(seen, key=lambda row: row.longest_ms)
+        print(json.dumps([asdict(row) for row in all_rows], indent=1))
+    elif all_rows:
+        worst = max(all_rows, key=lambda row: row.longest_ms)
         say(
-            f"{sum(row.is_fine for row in seen)} of {len(seen)} are fine; the longest wait is {worst.longest_ms:g} ms"
-            f" ({worst.attack}), {MOST_MS} are allowed."
+            f"{sum(row.is_fine for row in all_rows)} of {len(all_rows)} are fine; the longest wait is "
+            f"{worst.longest_ms:g} ms ({worst.attack}), {MOST_MS} are allowed."
         )
-    return all(row.is_fine for row in seen)
+    return all(row.is_fine for row in all_rows)
 
 
 def _line(row: Row) -> str:
     others = "none" if row.others_ms is None else f"{row.others_ms:.0f}"
-    said = " ".join(f"{status}x{count}" for status, count in sorted(row.statuses.items()))
-    notes = [said, *(["no end"] if not row.ended else []), *([f"{row.faults} faults"] if row.faults else [])]
+    statuses = " ".join(f"{status}x{count}" for status, count in sorted(row.statuses.items()))
+    notes = [statuses, *(["no end"] if not row.ended else []), *([f"{row.faults} faults"] if row.faults else [])]
     mark = "" if row.is_fine else "  <--"
     waited = f"{row.longest_ms:>10.0f} {row.machine_ms:>10.0f} {others:>9}"
     return f"{row.attack[:58]:58} {row.seconds:>7.1f} {waited}  {', '.join(notes)}{mark}"
 
 
 def _attack(
-    attack: Attack, server: HttpServer, probes: "subprocess.Popen[str]", known: list[dict[str, Any]], seconds: float
+    attack: Attack, server: HttpServer, probes: "subprocess.Popen[str]", memories: list[dict[str, Any]], seconds: float
 ) -> Row:
     me = f"attacker {time.monotonic_ns()}"
-    target = Target(server.port, me, time.monotonic() + _PREPARE_SECONDS, known)
+    target = Target(server.port, me, time.monotonic() + _PREPARE_SECONDS, memories)
     attack.prepare(target)
     target.statuses.clear()
     _probed(probes)
@@ -162,8 +162,8 @@ def _probed(probes: "subprocess.Popen[str]") -> dict[str, Any]:
     assert probes.stdout is not None
     probes.stdin.write("\n")
     probes.stdin.flush()
-    found: dict[str, Any] = json.loads(probes.stdout.readline())
-    return found
+    figures: dict[str, Any] = json.loads(probes.stdout.readline())
+    return figures
 
 
 @contextmanager
@@ -173,8 +173,8 @@ def _attacked(
     """A server, and the process that asks it how it is."""
     folder.mkdir(exist_ok=True)
     if "keys" in options:
-        said = ["keys", "add", "--user", "ana", "--data", str(folder)]
-        subprocess.run([*COMMAND, *said], check=True, capture_output=True)
+        arguments = ["keys", "add", "--user", "ana", "--data", str(folder)]
+        subprocess.run([*COMMAND, *arguments], check=True, capture_output=True)
     with ExitStack() as stack:
         server = stack.enter_context(http_server(folder, _CALLER, workers, options))
         command = [sys.executable, "-m", "bench.attacks.probing", str(server.port)]

@@ -74,8 +74,8 @@ class Target:
     def fill(self, count: int | None = None) -> None:
         """Give the user so many of the memories that every attack finds: short, long, of many versions."""
         body = json.dumps({"records": self.records[:count]}).encode()
-        written = self.post("/v1/core/import", body)
-        assert written["errors"] == [], written
+        answer = self.post("/v1/core/import", body)
+        assert answer["errors"] == [], answer
         self.statuses.clear()
 
     @contextmanager

@@ -54,14 +54,14 @@ def within(text: str, most: int) -> str:
 def records() -> list[dict[str, Any]]:
     """1,000 memories as an import takes them: short ones, the hard texts twice, one of 20 versions, a long episode."""
     texts = [*map(hard, range(2 * len(HARD))), *Corpus().texts(964)]
-    made = [_record(number, text) for number, text in enumerate(texts)]
-    for record in made[:10]:
+    memories = [_record(number, text) for number, text in enumerate(texts)]
+    for record in memories[:10]:
         record["tags"] = [f"tag {i} {'x' * 100}" for i in range(64)]
         record["metadata"] = {f"key {i}": "v" * 100 for i in range(120)}
-    said = [{"role": "user", "content": hard(i)[: 128 if i % 8 else 900]} for i in range(600)]
-    made.append({**_record(998, "An episode."), "messages": _within(said, 120 * KIB)})
-    made.append({**_record(999, HARD["ideographs"]), "version": 20, "history": _versions(999)})
-    return made
+    messages = [{"role": "user", "content": hard(i)[: 128 if i % 8 else 900]} for i in range(600)]
+    memories.append({**_record(998, "An episode."), "messages": _within(messages, 120 * KIB)})
+    memories.append({**_record(999, HARD["ideographs"]), "version": 20, "history": _versions(999)})
+    return memories
 
 
 def _record(number: int, content: str, version: int = 1) -> dict[str, Any]:
@@ -80,10 +80,10 @@ def _versions(number: int) -> list[dict[str, Any]]:
 
 
 def _within(messages: list[dict[str, str]], most: int) -> list[dict[str, str]]:
-    kept, size = [], 0
+    part, size = [], 0
     for message in messages:
         size += len(json.dumps(message, ensure_ascii=False).encode())
         if size > most:
             break
-        kept.append(message)
-    return kept
+        part.append(message)
+    return part

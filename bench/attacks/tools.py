@@ -164,15 +164,15 @@ def _large(target: Target) -> list[Arguments]:
     return [{**record, "content": hard(i)} for i, record in enumerate(target.records[:500])]
 
 
-def _call(tool: str, given: Given) -> Callable[[Target], None]:
+def _call(tool: str, make_arguments: Given) -> Callable[[Target], None]:
     def run(target: Target) -> None:
-        for arguments in given(target):
+        for arguments in make_arguments(target):
             target.call(tool, **{name: value for name, value in arguments.items() if value is not None})
 
     return run
 
 
-TOOLS: Final = [Attack(tool, _call(tool, given)) for tool, given in GIVEN.items()]
+TOOLS: Final = [Attack(tool, _call(tool, make_arguments)) for tool, make_arguments in GIVEN.items()]
 MCP: Final = [
     Attack(
         f"MCP {tool}",

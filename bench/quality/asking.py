@@ -70,42 +70,42 @@ def ask(
     """
     with (
         TemporaryDirectory(prefix="steeltrap-bench-") as folder,
-        opened(Path(folder), store, embedder=embedder) as there,
+        opened(Path(folder), store, embedder=embedder) as opened_place,
         progress_bar(questions.name, len(questions.spaces)) as advance,
     ):
-        place = replace(there, door=replace(there.door, rules=replace(there.door.rules, ranking=weights)))
-        asked = Asked(answers=[], embedder=place.door.embedder.name)
+        place = replace(
+            opened_place, door=replace(opened_place.door, rules=replace(opened_place.door.rules, ranking=weights))
+        )
+        run = Asked(answers=[], embedder=place.door.embedder.name)
         for number, space in enumerate(questions.spaces, 1):
             by_user = CliSession(place.door, Caller(UserRef(f"space-{number}"), "default"), place.settings)
-            _load(place, by_user.caller, space, asked)
-            asked.answers += (_ask(by_user, space, question, in_full) for question in space.questions)
-            advance(number, asked.memories)
-    return asked
+            _load(place, by_user.caller, space, run)
+            run.answers += (_ask(by_user, space, question, in_full) for question in space.questions)
+            advance(number, run.memories)
+    return run
 
 
-def _load(place: Place, caller: Caller, space: Space, asked: Asked) -> None:
+def _load(place: Place, caller: Caller, space: Space, run: Asked) -> None:
     began = time.perf_counter()
-    written = 0
+    count = 0
     waiting: list[Draft] = []
     for id, draft in space.memories.items():
         waiting.append(replace(draft, metadata={_ID: id}))
         if id in space.supersedes:
-            written += fill(place.door, caller, waiting[:-1]) + _revise(
-                place, caller, waiting[-1], space.supersedes[id]
-            )
+            count += fill(place.door, caller, waiting[:-1]) + _revise(place, caller, waiting[-1], space.supersedes[id])
             waiting.clear()
-    written += fill(place.door, caller, waiting)
-    asked.load_seconds += time.perf_counter() - began
-    asked.memories += written
-    asked.refused += len(space.memories) - written
+    count += fill(place.door, caller, waiting)
+    run.load_seconds += time.perf_counter() - began
+    run.memories += count
+    run.refused += len(space.memories) - count
     place.settle()
 
 
 def _revise(place: Place, caller: Caller, draft: Draft, olds: Sequence[str]) -> int:
     """Save a memory in the place of others, as far as nothing else is in their place already."""
     call = place.door.call_for(caller, seconds=_SAVE_SECONDS)
-    found = [memory for old in olds for memory in call.space.page(Filter(metadata={_ID: old}), limit=1).memories]
-    saving.save(call, replace(draft, supersedes=tuple(memory.id for memory in found)))
+    memories = [memory for old in olds for memory in call.space.page(Filter(metadata={_ID: old}), limit=1).memories]
+    saving.save(call, replace(draft, supersedes=tuple(memory.id for memory in memories)))
     return 1
 
 
@@ -113,18 +113,18 @@ def _ask(by_user: CliSession, space: Space, question: Question, in_full: bool) -
     began = time.perf_counter()
     results, _ = _search(by_user, question)
     seconds = time.perf_counter() - began
-    found = tuple(_ids(results))
+    ids = tuple(_ids(results))
     relevant, kind = _search(by_user, question, precision="relevant")
     relevant_sessions = space.sessions(question.relevant)
     answered = Answered(
         question=question,
-        found=found,
+        found=ids,
         returned=tuple(_ids(relevant)),
         told_nothing=kind.startswith("nothing_"),
         confident=tuple(_ids(hit for hit in results if hit.get("confidence", 0.0) >= CONFIDENT)),
         tokens=sum(estimate_tokens(hit["content"]) for hit in relevant),
         relevant_sessions=frozenset(relevant_sessions),
-        turns_sessions=frozenset(space.sessions(found[:10])),
+        turns_sessions=frozenset(space.sessions(ids[:10])),
     )
     if in_full:
         answered = replace(answered, recalled=_recalled(by_user, question))
@@ -138,11 +138,11 @@ def _recalled(by_user: CliSession, question: Question) -> Recalled:
     answer = by_user.ask("agent.recall", query=question.text)
     sure, _, less_sure = answer.partition(LESS_SURE)
     ids = {hit["id"]: hit["metadata"][_ID] for hit in _search(by_user, question, limit=_WIDER[0])[0]}
-    shown = [
+    id_lists = [
         [next((own for id, own in ids.items() if id.startswith(short)), short) for short in _LINE.findall(part)]
         for part in (sure, less_sure)
     ]
-    return Recalled(ids=(*shown[0], *shown[1]), sure=len(shown[0]), tokens=estimate_tokens(answer))
+    return Recalled(ids=(*id_lists[0], *id_lists[1]), sure=len(id_lists[0]), tokens=estimate_tokens(answer))
 
 
 def _in_full(by_user: CliSession, space: Space, answered: Answered) -> Answered:
@@ -155,8 +155,8 @@ def _in_full(by_user: CliSession, space: Space, answered: Answered) -> Answered:
 
     def of_evidence(results: Sequence[Any]) -> dict[str, str]:
         # A memory that is shown in part has no metadata.
-        shown = {ids.get(hit["id"], ""): hit["content"] for hit in results}
-        return {id: text for id, text in shown.items() if id in question.relevant}
+        texts = {ids.get(hit["id"], ""): hit["content"] for hit in results}
+        return {id: text for id, text in texts.items() if id in question.relevant}
 
     return replace(
         answered,

@@ -58,8 +58,8 @@ def _memories(chat: list[dict[str, Any]]) -> Iterator[tuple[str, Draft]]:
 
 def _questions(probes: dict[str, list[dict[str, Any]]]) -> Iterator[Question]:
     """Those that cite messages, and those that the chat doesn't answer; a few cite nothing by mistake."""
-    for category, asked in probes.items():
-        for one in asked:
+    for category, entries in probes.items():
+        for one in entries:
             relevant = frozenset(_cited(one.get("source_chat_ids")))
             if category == _WITHOUT_AN_ANSWER:
                 yield Question(text=one["question"], category=category, miss="near")
@@ -83,8 +83,8 @@ def _cited(ids: Any) -> Iterator[str]:
             yield str(ids)
 
 
-def _day(said: str) -> datetime | None:
+def _day(text: str) -> datetime | None:
     try:
-        return datetime.strptime(said, "%B-%d-%Y").replace(tzinfo=UTC)
+        return datetime.strptime(text, "%B-%d-%Y").replace(tzinfo=UTC)
     except ValueError:
         return None

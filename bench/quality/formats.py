@@ -28,10 +28,10 @@ def _folder(path: Path) -> tuple[str, list[Space]]:
 
 
 def _file(path: Path) -> tuple[str, list[Space]]:
-    written = text(path)
-    if jsonl.is_jsonl(written):
-        return "JSON Lines", list(jsonl.spaces(written, path.name))
-    content = _json(written)
+    source = text(path)
+    if jsonl.is_jsonl(source):
+        return "JSON Lines", list(jsonl.spaces(source, path.name))
+    content = _json(source)
     if content and longmemeval.is_longmemeval(content):
         return "LongMemEval", list(longmemeval.spaces(content))
     if content and locomo.is_locomo(content):
@@ -39,9 +39,9 @@ def _file(path: Path) -> tuple[str, list[Space]]:
     raise _unknown(path)
 
 
-def _json(written: str) -> Any:
+def _json(source: str) -> Any:
     try:
-        return json.loads(written)
+        return json.loads(source)
     except ValueError:
         return None
 

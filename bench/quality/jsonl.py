@@ -84,14 +84,14 @@ def _space(line: _Line) -> Space:
 
 def _superseding(memories: list[_Memory]) -> dict[str, tuple[str, ...]]:
     before: set[str] = set()
-    found: dict[str, tuple[str, ...]] = {}
+    old_ids: dict[str, tuple[str, ...]] = {}
     for memory in memories:
         if unknown := sorted(set(memory.superseded()) - before):
             raise InvalidInput(f"`supersedes` names {unknown[0]!r}, which is no earlier memory's `id`.")
         if memory.supersedes:
-            found[memory.id] = tuple(memory.superseded())
+            old_ids[memory.id] = tuple(memory.superseded())
         before.add(memory.id)
-    return found
+    return old_ids
 
 
 def _question(question: _Question, memories: dict[str, _Memory]) -> Question:

@@ -46,7 +46,7 @@ def _citations(path: Path) -> dict[tuple[int, int], list[str]]:
 
 
 def _place(id: str) -> tuple[int, int]:
-    found = _ID.fullmatch(id)
-    if found is None:
+    match = _ID.fullmatch(id)
+    if match is None:
         raise ValueError(id)
-    return int(found[1]), int(found[2])
+    return int(match[1]), int(match[2])

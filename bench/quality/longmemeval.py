@@ -24,12 +24,12 @@ def spaces(instances: list[dict[str, Any]]) -> Iterator[Space]:
     """
     for instance in instances:
         try:
-            read = _space(instance)
+            space = _space(instance)
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             name = instance.get("question_id", "one without `question_id`")
             raise InvalidInput(f"Question {name} is not in LongMemEval's form: {error!r}.") from None
-        if read.questions:
-            yield read
+        if space.questions:
+            yield space
 
 
 def _space(instance: dict[str, Any]) -> Space:
@@ -58,7 +58,7 @@ def _question(instance: dict[str, Any], relevant: set[str]) -> Iterator[Question
         yield Question(text=text, category=category, relevant=frozenset(relevant), answer=answer)
 
 
-def _time(said: str) -> datetime:
+def _time(text: str) -> datetime:
     """A session's time, such as "2023/05/20 (Sat) 02:21"; the day of the week may be left out."""
-    day, *_, hour = said.split()
+    day, *_, hour = text.split()
     return datetime.strptime(f"{day} {hour}", "%Y/%m/%d %H:%M").replace(tzinfo=UTC)

@@ -47,10 +47,10 @@ def measure(
     figures: dict[str, Any] = {}
     rows: dict[str, Kept] = {}
     for questions in sets:
-        asked = ask(questions, store, embedder=embedder)
-        rows[questions.name] = kept(asked)
+        run = ask(questions, store, embedder=embedder)
+        rows[questions.name] = kept(run)
         figures[questions.name] = {"format": questions.form, "store": store.value} | scorecard(
-            asked, before.get(questions.name)
+            run, before.get(questions.name)
         )
         if ablate:
             figures[questions.name]["gained_by"] = _gained(questions, store, embedder, rows[questions.name])

@@ -69,8 +69,8 @@ def _set(name: str, figures: Figures) -> str:
 def _sections(figures: Figures) -> Iterator[str]:
     yield _titled("All figures", "", _table(figures))
     if figures["recall_curve"]:
-        said = "Share of the memories that answer among the first 1 to 20 results, in percent."
-        yield _titled("Recall", said, curve("recall by number of results", {"recall": figures["recall_curve"]}))
+        caption = "Share of the memories that answer among the first 1 to 20 results, in percent."
+        yield _titled("Recall", caption, curve("recall by number of results", {"recall": figures["recall_curve"]}))
     for key, title in (("by_category", "By category"), ("by_language", "By language"), ("by_size", "By size")):
         answerable = {label: row for label, row in figures[key].items() if row.get("r5") is not None}
         if len(answerable) > 1:
@@ -80,17 +80,17 @@ def _sections(figures: Figures) -> Iterator[str]:
             )
     if figures["precision_all"] is not None:
         groups = {mode: _bars(figures, (f"precision{way}", f"f1{way}")) for mode, way in _MODES.items()}
-        said = "Of what a search returns with each value of precision, in percent."
-        yield _titled("Precision and F1", said, legend(("precision", "F1")), bars("precision and F1", groups))
+        caption = "Of what a search returns with each value of precision, in percent."
+        yield _titled("Precision and F1", caption, legend(("precision", "F1")), bars("precision and F1", groups))
     yield from _budgets(figures)
     if figures.get("gained_by"):
         rows = {rule: _gain(of) for rule, of in figures["gained_by"].items()}
-        said = "By how many points r5 is higher with each ranking rule than without it."
-        yield _titled("What each rule gains", said, moves("points of r5 gained", rows))
+        caption = "By how many points r5 is higher with each ranking rule than without it."
+        yield _titled("What each rule gains", caption, moves("points of r5 gained", rows))
 
 
 def _budgets(figures: Figures) -> Iterator[str]:
-    for share, said in _WITHIN.items():
+    for share, caption in _WITHIN.items():
         if figures[f"{share}_{BUDGETS[0]}"] is None:
             continue
         groups = {
@@ -98,11 +98,11 @@ def _budgets(figures: Figures) -> Iterator[str]:
         }
         title = "Evidence within a token budget" if share == WITHIN_SHARES[0] else "Answers within a token budget"
         keys = legend(("with previews", "whole memories until one doesn't fit"))
-        yield _titled(title, said, keys, bars(title, groups))
+        yield _titled(title, caption, keys, bars(title, groups))
 
 
-def _titled(title: str, said: str, *parts: str) -> str:
-    return "\n".join([f"<h3>{escape(title)}</h3>", *([f"<p>{escape(said)}</p>"] if said else []), *parts])
+def _titled(title: str, caption: str, *parts: str) -> str:
+    return "\n".join([f"<h3>{escape(title)}</h3>", *([f"<p>{escape(caption)}</p>"] if caption else []), *parts])
 
 
 def _facts(figures: Figures) -> str:

@@ -30,10 +30,10 @@ def legend(names: Sequence[str]) -> str:
 
 def bars(title: str, groups: Mapping[str, Sequence[Bar]]) -> str:
     """Horizontal bars from 0 to 100, one per figure, in groups; a thin line is the interval."""
-    shown = {label: [(n, bar) for n, bar in enumerate(of) if bar.value is not None] for label, of in groups.items()}
+    rows = {label: [(n, bar) for n, bar in enumerate(of) if bar.value is not None] for label, of in groups.items()}
     parts: list[str] = []
     top = 4.0
-    for label, of_group in shown.items():
+    for label, of_group in rows.items():
         height = len(of_group) * _BAR
         parts.append(_text(_LABEL - 10, top + height / 2 + 4, label, "end"))
         for line, (n, bar) in enumerate(of_group):
@@ -45,20 +45,20 @@ def bars(title: str, groups: Mapping[str, Sequence[Bar]]) -> str:
 
 def curve(title: str, lines: Mapping[str, Sequence[float]]) -> str:
     """Lines over 1, 2, 3 ... from 0 to 100 percent."""
-    height, left, bottom = 260.0, 46.0, 26.0
+    height, margin, bottom = 260.0, 46.0, 26.0
     room = height - bottom - 10
     most = max(len(values) for values in lines.values())
-    step = (WIDTH - left - 60) / max(1, most - 1)
+    step = (WIDTH - margin - 60) / max(1, most - 1)
     parts = []
     for tick in _TICKS:
         y = 10 + room * (1 - tick / 100)
-        parts.append(f'<line class="grid" x1="{left}" x2="{WIDTH - 60}" y1="{y:.1f}" y2="{y:.1f}"/>')
-        parts.append(_text(left - 8, y + 4, f"{tick}", "end", "tick"))
+        parts.append(f'<line class="grid" x1="{margin}" x2="{WIDTH - 60}" y1="{y:.1f}" y2="{y:.1f}"/>')
+        parts.append(_text(margin - 8, y + 4, f"{tick}", "end", "tick"))
     for place in range(0, most):
         if place == 0 or (place + 1) % 5 == 0:
-            parts.append(_text(left + place * step, height - 6, f"{place + 1}", "middle", "tick"))
+            parts.append(_text(margin + place * step, height - 6, f"{place + 1}", "middle", "tick"))
     for n, values in enumerate(lines.values()):
-        points = [(left + place * step, 10 + room * (1 - value / 100)) for place, value in enumerate(values)]
+        points = [(margin + place * step, 10 + room * (1 - value / 100)) for place, value in enumerate(values)]
         parts.append(f'<polyline class="l{n}" points="{" ".join(f"{x:.1f},{y:.1f}" for x, y in points)}"/>')
         parts += (
             f'<circle class="c{n}" cx="{x:.1f}" cy="{y:.1f}" r="3"><title>{place}: {value:.1f}</title></circle>'

@@ -16,40 +16,40 @@ Kept = Sequence[Mapping[str, Any]]
 """A run's questions in their order, each with its text and its scores, as `kept` makes them."""
 
 
-def kept(asked: Asked) -> list[dict[str, Any]]:
+def kept(run: Asked) -> list[dict[str, Any]]:
     """The figures that a later run is compared with."""
-    return [{"question": one.answered.question.text, "scores": scores(one.answered)} for one in asked.answers]
+    return [{"question": one.answered.question.text, "scores": scores(one.answered)} for one in run.answers]
 
 
-def scorecard(asked: Asked, before: Kept | None = None) -> dict[str, Any]:
+def scorecard(run: Asked, before: Kept | None = None) -> dict[str, Any]:
     """The figures of a set; None is what it has no question for. Raises InvalidInput when `before` asked others."""
-    rows = [scores(one.answered) for one in asked.answers]
-    earlier = None if before is None else _scores_before(asked, before)
-    seconds = [one.seconds for one in asked.answers]
-    unanswerable = sum(one.answered.question.miss is not None for one in asked.answers)
+    rows = [scores(one.answered) for one in run.answers]
+    earlier = None if before is None else _scores_before(run, before)
+    seconds = [one.seconds for one in run.answers]
+    unanswerable = sum(one.answered.question.miss is not None for one in run.answers)
     return {
-        "embedder": asked.embedder,
-        "memories": asked.memories,
-        "refused": asked.refused,
+        "embedder": run.embedder,
+        "memories": run.memories,
+        "refused": run.refused,
         "questions": len(rows) - unanswerable,
         "unanswerable": unanswerable,
         **dict.fromkeys((*IN_PERCENT, *COUNTS)),
         **_figures(rows, earlier),
         "search_p50_ms": milliseconds(seconds, 0.5),
         "search_p95_ms": milliseconds(seconds, 0.95),
-        "load_per_s": round(asked.memories / asked.load_seconds),
-        "recall_curve": recall_curve([one.answered for one in asked.answers]),
-        "by_category": _by(lambda one: one.answered.question.category, asked, rows, earlier),
-        "by_language": _by(lambda one: one.language, asked, rows, earlier),
-        "by_size": _by(_size, asked, rows, earlier),
+        "load_per_s": round(run.memories / run.load_seconds),
+        "recall_curve": recall_curve([one.answered for one in run.answers]),
+        "by_category": _by(lambda one: one.answered.question.category, run, rows, earlier),
+        "by_language": _by(lambda one: one.language, run, rows, earlier),
+        "by_size": _by(_size, run, rows, earlier),
     }
 
 
 def _by(
-    group: Callable[[Timed], str | None], asked: Asked, rows: Sequence[Scores], before: Sequence[Scores] | None
+    group: Callable[[Timed], str | None], run: Asked, rows: Sequence[Scores], before: Sequence[Scores] | None
 ) -> dict[str, Any]:
     places: dict[str, list[int]] = {}
-    for place, one in enumerate(asked.answers):
+    for place, one in enumerate(run.answers):
         if (name := group(one)) is not None:
             places.setdefault(name, []).append(place)
     return {
@@ -69,7 +69,7 @@ def _size(one: Timed) -> str:
     return f"{_SMALL + 1} to {_MIDDLE} memories" if one.size <= _MIDDLE else f"more than {_MIDDLE} memories"
 
 
-def _scores_before(asked: Asked, before: Kept) -> list[Scores]:
-    if [one["question"] for one in before] != [one.answered.question.text for one in asked.answers]:
+def _scores_before(run: Asked, before: Kept) -> list[Scores]:
+    if [one["question"] for one in before] != [one.answered.question.text for one in run.answers]:
         raise InvalidInput("The earlier run asked other questions of this set; compare runs over the same file.")
     return [one["scores"] for one in before]

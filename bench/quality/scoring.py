@@ -99,15 +99,15 @@ class Answered:
 
 def scores(answered: Answered) -> Scores:
     """The scores of one question. Returned is everything that the search answers by itself."""
-    told = float(answered.told_nothing)
+    silence = float(answered.told_nothing)
     spent = {"tokens": float(answered.tokens)} | _recall(answered)
     if answered.confident:
         sure = answered.question.relevant.intersection(answered.confident)
         spent["confident"] = len(sure) / len(answered.confident)
     if answered.question.miss is not None:
-        return spent | {f"none_{answered.question.miss}_recall": told}
+        return spent | {f"none_{answered.question.miss}_recall": silence}
     relevant = answered.question.relevant
-    scored = spent | {"false_alarms": told} | _ranking(answered) | _returned(relevant, answered.returned)
+    scored = spent | {"false_alarms": silence} | _ranking(answered) | _returned(relevant, answered.returned)
     if answered.ranked is not None:
         scored |= _returned(relevant, answered.found, "_all") | _returned(relevant, answered.best, "_best")
     return scored | _within(answered) | _outdated(answered)
@@ -121,17 +121,17 @@ def _recall(answered: Answered) -> Scores:
     spent = {"recall_tokens": float(recalled.tokens)}
     if question.miss is not None:
         return spent | ({"none_far_lines": float(bool(recalled.ids))} if question.miss == "far" else {})
-    shown, sure = (question.relevant.intersection(ids) for ids in (recalled.ids, recalled.ids[: recalled.sure]))
-    asked = len(question.relevant)
-    return spent | {"recalled": len(shown) / asked, "recalled_sure": len(sure) / asked}
+    hits, sure = (question.relevant.intersection(ids) for ids in (recalled.ids, recalled.ids[: recalled.sure]))
+    count = len(question.relevant)
+    return spent | {"recalled": len(hits) / count, "recalled_sure": len(sure) / count}
 
 
 def _ranking(answered: Answered) -> Scores:
-    relevant, found = answered.question.relevant, answered.found
+    relevant, ids = answered.question.relevant, answered.found
     scored = {
-        "top1": float(bool(relevant & set(found[:1]))),
-        "r5": len(relevant & set(found[:5])) / len(relevant),
-        "r10": len(relevant & set(found[:10])) / len(relevant),
+        "top1": float(bool(relevant & set(ids[:1]))),
+        "r5": len(relevant & set(ids[:5])) / len(relevant),
+        "r10": len(relevant & set(ids[:10])) / len(relevant),
     }
     sessions = answered.relevant_sessions
     if sessions:
@@ -151,15 +151,15 @@ def _returned(relevant: Set[str], returned: Sequence[str], mode: str = "") -> Sc
 def _within(answered: Answered) -> Scores:
     """The share of the evidence in answers of some tokens, packed and whole."""
     question = answered.question
-    said = set(tokens(" ".join(answered.evidence.values())))
-    wanted = (set(tokens(question.answer)) & said) - set(tokens(question.text))
+    evidence_words = set(tokens(" ".join(answered.evidence.values())))
+    answer_words = (set(tokens(question.answer)) & evidence_words) - set(tokens(question.text))
     scored = {}
     for way, by_budget in (("", answered.packed), ("_whole", answered.whole)):
-        for budget, shown in by_budget.items():
-            scored[f"evidence_{budget}{way}"] = len(question.relevant & shown.keys()) / len(question.relevant)
-            if wanted:
-                found = wanted & set(tokens(" ".join(shown.values())))
-                scored[f"answer_words_{budget}{way}"] = len(found) / len(wanted)
+        for budget, texts in by_budget.items():
+            scored[f"evidence_{budget}{way}"] = len(question.relevant & texts.keys()) / len(question.relevant)
+            if answer_words:
+                hits = answer_words & set(tokens(" ".join(texts.values())))
+                scored[f"answer_words_{budget}{way}"] = len(hits) / len(answer_words)
     return scored
 
 
@@ -171,8 +171,7 @@ def recall_curve(answers: Sequence[Answered]) -> list[float]:
     if not ranked:
         return []
     shares = [
-        [len(relevant & set(found[:most])) / len(relevant) for most in range(1, CURVE + 1)]
-        for relevant, found in ranked
+        [len(relevant & set(ids[:most])) / len(relevant) for most in range(1, CURVE + 1)] for relevant, ids in ranked
     ]
     return [round(100 * sum(column) / len(column), 2) for column in zip(*shares, strict=True)]
 
@@ -210,8 +209,8 @@ def changes(now: Sequence[Scores], before: Sequence[Scores]) -> dict[str, dict[s
 
 
 def _columns(rows: Sequence[Scores]) -> dict[str, np.ndarray[Any, np.dtype[np.float64]]]:
-    found = {name: np.array([row[name] for row in rows if name in row]) for name in (*IN_PERCENT, *COUNTS)}
-    return {name: values for name, values in found.items() if len(values)}
+    columns = {name: np.array([row[name] for row in rows if name in row]) for name in (*IN_PERCENT, *COUNTS)}
+    return {name: values for name, values in columns.items() if len(values)}
 
 
 def _interval(values: np.ndarray[Any, np.dtype[np.float64]]) -> list[float]:
