@@ -173,10 +173,10 @@ class Challenging:
             if message["type"] == "http.response.start" and message["status"] in (401, 403):
                 headers = MutableHeaders(raw=message["headers"])
                 # Another token can't mend every 403, such as one of a key that may only read.
-                said = headers.get("www-authenticate", "Bearer" if message["status"] == 401 else None)
-                if said is not None:
-                    between = " " if said == "Bearer" else ", "
-                    headers["www-authenticate"] = said + between + self._resource.challenge(scope, self._paths)
+                header = headers.get("www-authenticate", "Bearer" if message["status"] == 401 else None)
+                if header is not None:
+                    between = " " if header == "Bearer" else ", "
+                    headers["www-authenticate"] = header + between + self._resource.challenge(scope, self._paths)
             await send(message)
 
         await self.app(scope, receive, sending if scope["type"] == "http" else send)

@@ -39,9 +39,9 @@ class RequiredScopes:
             return permissions
         if self.read in granted:
             return replace(permissions, read_only=True, missing_scope=self.write)
-        wanted = " or ".join(f"`{name}`" for name in self.names)
+        scope_names = " or ".join(f"`{name}`" for name in self.names)
         raise InsufficientScope(
-            f"The token may do nothing here: it needs the scope {wanted}.", required_scope=" ".join(self.names)
+            f"The token may do nothing here: it needs the scope {scope_names}.", required_scope=" ".join(self.names)
         )
 
 

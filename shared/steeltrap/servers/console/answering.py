@@ -93,7 +93,7 @@ def respond(
     page: Page,
     *,
     writes: bool = True,
-    known: bool = True,
+    is_known: bool = True,
     caller: Caller | None = None,
     notice: str = "",
 ) -> Response:
@@ -106,7 +106,7 @@ def respond(
         "here": request.url.path + (f"?{request.url.query}" if request.url.query else ""),
         "path": request.url.path,
         "writes": writes,
-        "known": known,
+        "known": is_known,
         "who": _who(caller),
         "sessions": console.sessions is not None,
         "notice": notice,
@@ -135,7 +135,9 @@ def refused(console: Console, request: Request, error: SteeltrapError, form: Fie
     if isinstance(error, SignInNeeded):
         if is_fragment(request):
             return Response(status_code=401, headers={**SECURITY, **PRIVATE, "HX-Redirect": "/console/sign-in"})
-        return respond(console, request, signing.needed(request.url.path, request.url.query, error, form), known=False)
+        return respond(
+            console, request, signing.needed(request.url.path, request.url.query, error, form), is_known=False
+        )
     values = {
         "title": error.code.replace("_", " ").capitalize(),
         "message": error.message,
@@ -146,4 +148,4 @@ def refused(console: Console, request: Request, error: SteeltrapError, form: Fie
     page = Page(
         template="error.html", part="error_part.html", values=values, status=STATUS[error.code], headers=headers
     )
-    return respond(console, request, page, known=not isinstance(error, IdentityMissing))
+    return respond(console, request, page, is_known=not isinstance(error, IdentityMissing))

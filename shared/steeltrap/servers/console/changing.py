@@ -33,13 +33,13 @@ def create(request: PageRequest) -> Reply:
     """Save what the form says; the same form twice is one memory."""
     form = {name: value for name, value in _given(request).items() if value not in ("", [], False)}
     try:
-        saved = request.ask("save", once=first(request.form, "once") or None, **_arguments(request, form))
+        answer = request.ask("save", once=first(request.form, "once") or None, **_arguments(request, form))
     except SteeltrapError as error:
         if not error.fixable:
             raise
         values = {**new_form(request).values, "error": error.message}
         return Page(template="edit.html", values=values, status=400)
-    return Redirect(url(memory_url(saved["id"]), said="saved"))
+    return Redirect(url(memory_url(answer["id"]), said="saved"))
 
 
 def edit_form(request: PageRequest) -> Page:
@@ -58,8 +58,8 @@ def edit(request: PageRequest) -> Reply:
         raise InvalidInput("The form has no version; open the memory again.")
     memory = request.ask("get", id=request.id)
     fields = _given(request)
-    stored = _comparable(request, memory)
-    changes = {name: value for name, value in fields.items() if value != stored[name]}
+    current_fields = _comparable(request, memory)
+    changes = {name: value for name, value in fields.items() if value != current_fields[name]}
     if not changes:
         return Redirect(url(memory_url(memory["id"]), said="saved"))
     if memory["version"] != version:
@@ -163,10 +163,10 @@ def _kept(request: PageRequest) -> dict[str, str]:
 
 
 def _stored(request: PageRequest, memory: JsonObject) -> dict[str, str]:
-    stored = {name: memory.get(name) or "" for name in _TEXTS}
+    values = {name: memory.get(name) or "" for name in _TEXTS}
     days = {"happened": memory.get("occurred_at"), "expires": memory.get("expires_at")}
     return {
-        **stored,
+        **values,
         "tags": ", ".join(memory.get("tags", ())),
         **{name: day_of(at, request.zone) if at else "" for name, at in days.items()},
         "pinned": "true" if memory.get("pinned") else "",
@@ -175,8 +175,8 @@ def _stored(request: PageRequest, memory: JsonObject) -> dict[str, str]:
 
 def _comparable(request: PageRequest, memory: JsonObject) -> dict[str, Any]:
     """The stored text as a form that changes nothing sends it."""
-    stored = {name: value.replace("\r\n", "\n") for name, value in _stored(request, memory).items()}
-    return {**stored, "tags": memory.get("tags", []), "pinned": bool(memory.get("pinned"))}
+    values = {name: value.replace("\r\n", "\n") for name, value in _stored(request, memory).items()}
+    return {**values, "tags": memory.get("tags", []), "pinned": bool(memory.get("pinned"))}
 
 
 def _arguments(request: PageRequest, fields: dict[str, Any]) -> dict[str, Any]:

@@ -30,26 +30,26 @@ class Chosen(NamedTuple):
 
 def choose(request: PageRequest) -> Reply:
     """Do with the chosen memories what the button says, or ask what is missing for it."""
-    chosen = _chosen(request)
+    choices = _chosen(request)
     match first(request.form, "do"):
         case "delete":
-            return _done(request, "deleted", chosen, _delete)
+            return _done(request, "deleted", choices, _delete)
         case "tag" | "move" as what:
-            return Page(template="choose.html", values={"what": what, "chosen": chosen, **_tags_of(request, chosen)})
+            return Page(template="choose.html", values={"what": what, "chosen": choices, **_tags_of(request, choices)})
         case "tag-now":
-            added, removed = (_names(first(request.form, name)) for name in ("add", "remove"))
-            if not added and not removed:
+            additions, removals = (_names(first(request.form, name)) for name in ("add", "remove"))
+            if not additions and not removals:
                 raise InvalidInput("Name a tag to add or to take away.")
-            return _done(request, "tagged", chosen, lambda ask, one: _tag(ask, one, added, removed))
+            return _done(request, "tagged", choices, lambda ask, one: _tag(ask, one, additions, removals))
         case "move-now":
             scope = check_scope(first(request.form, "scope").strip())
-            return _done(request, "moved", chosen, lambda ask, one: _move(ask, one, scope), scope=scope)
+            return _done(request, "moved", choices, lambda ask, one: _move(ask, one, scope), scope=scope)
         case "merge":
-            if not 2 <= len(chosen) <= _MOST_MERGED:
-                raise InvalidInput(f"Choose 2 to {_MOST_MERGED} memories to merge; {len(chosen)} are chosen.")
-            return Redirect(url("/console/merge", id=[each.id for each in chosen]))
+            if not 2 <= len(choices) <= _MOST_MERGED:
+                raise InvalidInput(f"Choose 2 to {_MOST_MERGED} memories to merge; {len(choices)} are chosen.")
+            return Redirect(url("/console/merge", id=[each.id for each in choices]))
         case "undo":
-            return _done(request, "undone", chosen, _undo)
+            return _done(request, "undone", choices, _undo)
     raise InvalidInput("Say what to do with the chosen memories: delete, tag, move or merge.")
 
 
@@ -75,42 +75,42 @@ def merge(request: PageRequest) -> Reply:
 
 
 def _chosen(request: PageRequest) -> list[Chosen]:
-    chosen: dict[str, Chosen] = {}
+    choices: dict[str, Chosen] = {}
     for value in request.form.get("chosen", ()):
         id, _, version = value.rpartition(":")
         if not id or not (version.isascii() and version.isdigit() and len(version) <= 9):
             raise InvalidInput("The form can't be read; open the list again.")
-        chosen[id] = Chosen(id, int(version))
-    if not chosen:
+        choices[id] = Chosen(id, int(version))
+    if not choices:
         raise InvalidInput("Choose at least one memory.")
-    if len(chosen) > MOST:
-        raise InvalidInput(f"At most {MOST} memories are changed at once; {len(chosen)} are chosen.")
-    return list(chosen.values())
+    if len(choices) > MOST:
+        raise InvalidInput(f"At most {MOST} memories are changed at once; {len(choices)} are chosen.")
+    return list(choices.values())
 
 
 def _done(
     request: PageRequest,
     what: str,
-    chosen: list[Chosen],
+    choices: list[Chosen],
     change: Callable[[Callable[..., Any], Chosen], int | None],
     **more: str,
 ) -> Page:
     """The page of what was done. A change answers the new version, None where nothing was to be done."""
-    changed: list[Chosen] = []
+    results: list[Chosen] = []
     reasons: Counter[str] = Counter()
     same = 0
-    for number, one in enumerate(chosen):
+    for number, one in enumerate(choices):
         try:
             version = change(request.ask, one)
         except SteeltrapError as error:
             if isinstance(error, Throttled | Unavailable):
-                reasons[error.message] += len(chosen) - number
+                reasons[error.message] += len(choices) - number
                 break
             reasons[_CHANGED if error.code in ("conflict", NotFound.code) else error.message] += 1
             continue
         same += version is None
-        changed += [] if version is None else [Chosen(one.id, version)]
-    values: JsonObject = {"what": what, "changed": changed, "same": same, "left": reasons.most_common()}
+        results += [] if version is None else [Chosen(one.id, version)]
+    values: JsonObject = {"what": what, "changed": results, "same": same, "left": reasons.most_common()}
     return Page(template="chosen.html", values={"scope": "", **values, **more})
 
 
@@ -119,12 +119,12 @@ def _delete(ask: Callable[..., Any], one: Chosen) -> int:
     return one.version + 1
 
 
-def _tag(ask: Callable[..., Any], one: Chosen, added: Iterable[str], removed: Iterable[str]) -> int | None:
+def _tag(ask: Callable[..., Any], one: Chosen, additions: Iterable[str], removals: Iterable[str]) -> int | None:
     tags = ask("get", id=one.id).get("tags", [])
-    without = {fold_tag(tag) for tag in removed}
+    without = {fold_tag(tag) for tag in removals}
     remaining = [tag for tag in tags if fold_tag(tag) not in without]
     folded = {fold_tag(tag) for tag in remaining}
-    new_tags = [*remaining, *(tag for tag in added if fold_tag(tag) not in folded)]
+    new_tags = [*remaining, *(tag for tag in additions if fold_tag(tag) not in folded)]
     if new_tags == tags:
         return None
     return int(ask("update", id=one.id, version=one.version, tags=new_tags)["version"])
@@ -145,10 +145,10 @@ def _names(text: str) -> list[str]:
     return list({fold_tag(tag): tag for part in text.split(",") if (tag := part.strip())}.values())
 
 
-def _tags_of(request: PageRequest, chosen: Iterable[Chosen]) -> JsonObject:
+def _tags_of(request: PageRequest, choices: Iterable[Chosen]) -> JsonObject:
     """The tags that some of the memories have, most frequent first, and the scopes that there are."""
     counts: Counter[str] = Counter()
-    for one in chosen:
+    for one in choices:
         memory = request.find("get", id=one.id) or {}
         counts.update(memory.get("tags", ()))
     scopes = [each["scope"] for each in request.ask("list_scopes")["scopes"]]

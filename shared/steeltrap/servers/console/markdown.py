@@ -31,9 +31,9 @@ _MARKS: Final = frozenset("#*_`[<>|~-+=\\&")
 """Characters without one of which, or a number before a full stop, a text has no marks."""
 
 
-def rendered(text: str, shown: Callable[[str], str]) -> Markup | None:
-    """A text's Markdown as HTML; None for a text without marks, and for one that is too long. `shown` is given the HTML
-    and answers it with its hidden characters made visible."""
+def rendered(text: str, reveal: Callable[[str], str]) -> Markup | None:
+    """A text's Markdown as HTML; None for a text without marks, and for one that is too long. `reveal` makes the hidden
+    characters of HTML visible."""
     if len(text) > MOST or not _may_have_marks(text):
         return None
     parser = _parser()
@@ -42,7 +42,7 @@ def rendered(text: str, shown: Callable[[str], str]) -> Markup | None:
         return None
     html = parser.renderer.render(tokens, parser.options, {})
     clean = nh3.clean(html, tags=set(_TAGS), attributes=_ATTRIBUTES, url_schemes=set(_SCHEMES), link_rel=_REL)
-    return Markup(shown(clean))
+    return Markup(reveal(clean))
 
 
 def without_marks(text: str) -> str:

@@ -261,10 +261,10 @@ def difference(old: str, new: str, steps: int = STEPS) -> list[Piece]:
     what is left to compare is shown as replaced."""
     budget = Budget(steps)
     pieces: list[Piece] = []
-    for gone, new_lines, kept in _runs(old.splitlines(keepends=True), new.splitlines(keepends=True), budget):
-        for words_gone, words_new, words_kept in _runs(_WORD.findall(gone), _WORD.findall(new_lines), budget):
-            pieces += [Piece("gone", words_gone), Piece("new", words_new), Piece("same", words_kept)]
-        pieces.append(Piece("same", kept))
+    for old_lines, new_lines, same_lines in _runs(old.splitlines(keepends=True), new.splitlines(keepends=True), budget):
+        for old_words, new_words, same_words in _runs(_WORD.findall(old_lines), _WORD.findall(new_lines), budget):
+            pieces += [Piece("gone", old_words), Piece("new", new_words), Piece("same", same_words)]
+        pieces.append(Piece("same", same_lines))
     return list(_joined(pieces))
 
 

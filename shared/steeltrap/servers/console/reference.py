@@ -31,7 +31,7 @@ def reference_routes(console: Console) -> list[BaseRoute]:
         try:
             address = console.public_url.rstrip("/") or str(request.base_url).rstrip("/")
             page = reference_page(request.path_params.get("toolset", _FIRST), address)
-            return respond(console, request, page, known=False)
+            return respond(console, request, page, is_known=False)
         except SteeltrapError as error:
             return refused(console, request, error)
 

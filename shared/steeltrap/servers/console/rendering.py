@@ -158,11 +158,11 @@ def why(hit: Mapping[str, Any]) -> list[dict[str, Any]]:
         {"name": name, "kind": name.lower(), "share": reasons[leg], "value": f"{reasons[leg]:.2f}"}
         for name, leg in (("Meaning", "semantic"), ("Words", "keyword"))
     ]
-    for name, added in sorted((reasons.get("boosts") or {}).items(), key=lambda pair: -abs(pair[1])):
-        if abs(added) >= 0.005:
+    for name, boost in sorted((reasons.get("boosts") or {}).items(), key=lambda pair: -abs(pair[1])):
+        if abs(boost) >= 0.005:
             label = name.replace("_", " ").capitalize()
-            kind = "gain" if added > 0 else "loss"
-            parts.append({"name": label, "kind": kind, "share": abs(added), "value": f"{added:+.2f}"})
+            kind = "gain" if boost > 0 else "loss"
+            parts.append({"name": label, "kind": kind, "share": abs(boost), "value": f"{boost:+.2f}"})
     return parts
 
 

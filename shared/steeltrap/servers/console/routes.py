@@ -150,7 +150,7 @@ async def _sign_in(console: Console, admission: Admission, request: Request) -> 
     assert console.sessions is not None
     try:
         if request.method == "GET":
-            return respond(console, request, signing.page(fields(request.url.query.encode())), known=False)
+            return respond(console, request, signing.page(fields(request.url.query.encode())), is_known=False)
         check_origin(request)
         # A stranger's form has room for a key; who was signed in before brings along what they typed.
         bounds = _FORM if console.sessions.was_known(request.scope) else _KEY
@@ -168,7 +168,7 @@ def _signed_in(console: Console, sessions: Sessions, request: Request, body: byt
         if isinstance(reply, Redirect):
             response: Response = RedirectResponse(reply.to, 303, {**SECURITY, **PRIVATE})
         else:
-            response = respond(console, request, reply, known=bool(cookie))
+            response = respond(console, request, reply, is_known=bool(cookie))
     except SteeltrapError as error:
         return refused(console, request, error, form)
     if cookie:

@@ -47,12 +47,12 @@ def authentication(settings: "Settings", auth: Auth | None, headers: dict[str, s
     InvalidInput."""
     given_headers = {name: header for name, header in headers.items() if header}
     unsaid = auth is None and "auth" not in settings.model_fields_set
-    chosen = Auth.HEADERS if unsaid and "user_header" in given_headers else auth or Auth(settings.auth)
-    if given_headers and chosen is not Auth.HEADERS:
+    method = Auth.HEADERS if unsaid and "user_header" in given_headers else auth or Auth(settings.auth)
+    if given_headers and method is not Auth.HEADERS:
         option = f"--{next(iter(given_headers)).replace('_', '-')}"
-        reason = "" if unsaid else f", not {'STEELTRAP_AUTH=' if auth is None else '--auth '}{chosen}"
+        reason = "" if unsaid else f", not {'STEELTRAP_AUTH=' if auth is None else '--auth '}{method}"
         raise InvalidInput(f"{option} needs --auth headers{reason}.")
-    match chosen:
+    match method:
         case Auth.LOCAL:
             from ..auth.identity import LocalUser
 
@@ -66,7 +66,7 @@ def authentication(settings: "Settings", auth: Auth | None, headers: dict[str, s
             keys = api_keys(settings)
             whose = f"the users of the {len(keys.ids())} API keys in {keys.folder.place}"
             return Authentication(keys, whose, "Authorization: Bearer $KEY", keys=keys)
-    return _with_tokens(settings, with_keys=chosen is Auth.BOTH)
+    return _with_tokens(settings, with_keys=method is Auth.BOTH)
 
 
 def checked_secret(name: str, secret: str) -> str:
