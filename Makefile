@@ -9,7 +9,7 @@ PIP := $(BIN)/python -m pip install $(QUIETLY)
 LOCK := .build/locking/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-package steeltrap-small $(UPGRADE)
 # The extras that fit into one environment, and those of `make agents`, which want older packages, or many.
 EXTRAS := $(addprefix --extra ,server onnx small bedrock aws bucket postgres langgraph anthropic pydantic-ai agent-framework lambda)
-AGENTS := $(addprefix --extra ,openai-agents google-adk llama-index)
+AGENTS := $(addprefix --extra ,openai-agents google-adk llama-index strands)
 LOWEST := --extra server --extra aws --extra bedrock --extra bucket --extra postgres --extra lambda
 GROUPS := $(addprefix --group ,log-postgres function function-mcp function-http dev bench browser infra mutation build)
 CDK := infra/node_modules/.bin/cdk
@@ -117,9 +117,9 @@ test-lowest: .build/lowest/.installed ## Run the unit and surface tests on the l
 integrations: $(TESTABLE) ## Run the common story, and what each library's own tests ask for, through every client form
 	$(BIN)/python -m pytest -n auto tests/integrations
 
-agents: .build/agents/.installed ## Run the tests of OpenAI's Agents SDK, Google's ADK and LlamaIndex, which want older packages than all other tests, or many
+agents: .build/agents/.installed ## Run the tests of OpenAI's Agents SDK, Google's ADK, LlamaIndex and Strands, which want older packages than all other tests, or many
 	.build/agents/bin/python -m pip install $(QUIETLY) --no-deps --no-build-isolation --editable .
-	.build/agents/bin/python -m pytest -p no:xdist $(addprefix tests/integrations/test_,openai_agents.py google_adk.py llamaindex.py)
+	.build/agents/bin/python -m pytest -p no:xdist $(addprefix tests/integrations/test_,openai_agents.py google_adk.py llamaindex.py strands.py)
 
 typescript: $(TESTABLE) $(TYPESCRIPT) ## Build the TypeScript client from docs/openapi.json, and run its tests against a server
 	STEELTRAP_TEST_TYPESCRIPT=1 $(BIN)/python -m pytest tests/typescript

@@ -77,6 +77,7 @@ LIBRARIES: Final = {
         without=frozenset({"correct", "forget"}),  # a block adds to the prompt, and keeps what leaves the history
     ),
     "google-adk": Library("google.adk", "integrations.google_adk_memory:open_service"),
+    "strands": Library("strands.memory", "integrations.strands_memory:open_store"),
     "pydantic-ai": Library("pydantic_ai", "integrations.pydantic_ai_tools:open_tools"),
 }
 

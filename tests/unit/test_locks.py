@@ -20,7 +20,7 @@ PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())
 LOCKS = [ROOT / "constraints.txt", *sorted((ROOT / "locks").glob("*.txt"))]
 ALL, PRODUCT, LIBRARY = ROOT / "constraints.txt", ROOT / "locks" / "product.txt", ROOT / "locks" / "library.txt"
 AGENTS = ROOT / "locks" / "agents.txt"
-OF_AGENTS = {"openai-agents", "google-adk", "llama-index"}
+OF_AGENTS = {"openai-agents", "google-adk", "llama-index", "strands"}
 """The extras that have an environment of their own."""
 
 

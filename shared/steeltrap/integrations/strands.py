@@ -1,0 +1,168 @@
+"""Strands Agents: a `MemoryStore` for the `MemoryManager` of an agent.
+
+    search         the memories that fit  ->  entries, which the manager adds to the prompt or gives to its tool
+    add            a fact                 ->  a memory
+    add_messages   what was said          ->  messages of the store's conversation, and episodes; no model is called
+    get_tools      revise_memory, forget_memory and undo_memory_change, by the ids that entries show
+
+The manager logs a failed search, and would go on as if nothing were stored. So a search that fails gives an entry that
+says so: the model reads it, and an outage never looks like an empty memory.
+"""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, Literal
+from uuid import uuid4, uuid5
+
+from ..installation import install_line
+
+try:
+    from strands import tool
+    from strands.memory import MemoryEntry, MemoryStore
+except ImportError as error:
+    raise ImportError(f"This needs Strands Agents: run `{install_line('strands')}`.") from error
+
+from ..client import Client
+from ..errors import SteeltrapError
+from ..text.frames import without_marks
+
+if TYPE_CHECKING:
+    from strands.memory import AddMessagesContext, ExtractionConfig, SearchOptions
+    from strands.types.content import Message
+    from strands.types.tools import AgentTool
+
+DESCRIPTION: Final = "What earlier conversations with this user said, and what was saved for later ones."
+"""What the tools of the manager say of the store."""
+_RESULTS: Final = 5
+_QUERY_CHARACTERS: Final = 2000
+
+Row = Mapping[str, Any]
+
+
+class SteeltrapMemoryStore(MemoryStore):
+    """The memory of one user over a client. Safe for many threads and event loops.
+
+        store = SteeltrapMemoryStore(connect("http://127.0.0.1:8765"))
+        Agent(memory_manager=MemoryManager(stores=[store], add_tool_config=True))
+
+    The client stays the caller's to close. `extraction` says when what was said is stored, as the library means it:
+    every five turns by default, in the conversation `conversation_id`. `precision` says which memories are found, as in
+    `core.search`. A store that is not `writable` only searches.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        *,
+        name: str = "steeltrap",
+        description: str = DESCRIPTION,
+        max_search_results: int = _RESULTS,
+        precision: Literal["all", "likely", "relevant", "best"] = "likely",
+        scope: str = "user/default",
+        conversation_id: str | None = None,
+        writable: bool = True,
+        extraction: "ExtractionConfig | bool" = True,
+    ) -> None:
+        self.name = name
+        self.description = description
+        self.max_search_results = max_search_results
+        self.writable = writable
+        self.extraction = extraction if writable else False
+        self._client = client
+        self._precision = precision
+        self._scope = scope
+        self._run = uuid4()
+        self._conversation = conversation_id or str(self._run)
+
+    async def search(self, query: str, options: "SearchOptions | None" = None) -> list[MemoryEntry]:
+        """The memories that fit, best first; one entry with `failed` in its metadata if the search fails."""
+        if not query.strip():
+            return []
+        limit = (options or {}).get("max_search_results") or self.max_search_results
+        try:
+            return [entry_of(row) for row in await asyncio.to_thread(self._found, query, limit)]
+        except SteeltrapError as error:
+            return [_failure(error)]
+
+    async def add(self, content: str, metadata: dict[str, Any] | None = None) -> str:
+        """Save a fact, and return its id. Raises SteeltrapError."""
+        more = {"metadata": metadata} if metadata else {}
+        saved = await asyncio.to_thread(self._client.call, "core.save", content=content, scope=self._scope, **more)
+        return str(saved["id"])
+
+    async def add_messages(self, messages: "list[Message]", context: "AddMessagesContext | None" = None) -> None:
+        """Store what was said, each message once however often the manager repeats it. Raises SteeltrapError."""
+        numbers = (context.sequence_numbers if context else None) or [None] * len(messages)
+        said = [
+            {"role": message["role"], "content": text, **self._identity(number, text)}
+            for message, number in zip(messages, numbers, strict=True)
+            if (text := _text(message))
+        ]
+        if said:
+            await asyncio.to_thread(
+                self._client.call,
+                "core.append_messages",
+                messages=said,
+                conversation_id=self._conversation,
+                scope=self._scope,
+                ended=True,
+            )
+
+    def get_tools(self) -> "list[AgentTool]":
+        """Tools by which a model corrects, forgets and takes back; none for a store that only searches."""
+        client = self._client
+
+        def revise_memory(id: str, content: str) -> str:
+            """Replace a memory that changed or was wrong. The old text stays in history.
+
+            Args:
+                id: The memory's id, as search_memory shows it.
+                content: What is true now, as one full sentence.
+            """
+            return str(client.call("agent.revise_memory", id=id, content=content))
+
+        def forget_memory(id: str) -> str:
+            """Delete a memory when the user asks you to forget it.
+
+            Args:
+                id: The memory's id, as search_memory shows it.
+            """
+            return str(client.call("agent.forget_memory", id=id))
+
+        def undo_memory_change(id: str | None = None) -> str:
+            """Undo the last change to a memory: saved, revised or forgotten.
+
+            Args:
+                id: The memory's id. Default: the memory that was changed last.
+            """
+            return str(client.call("agent.undo_memory_change", id=id))
+
+        return [*map(tool, (revise_memory, forget_memory, undo_memory_change))] if self.writable else []
+
+    def _found(self, query: str, limit: int) -> Sequence[Row]:
+        return self._client.core.search(query=query[-_QUERY_CHARACTERS:], limit=limit, precision=self._precision)[
+            "results"
+        ]
+
+    def _identity(self, number: int | None, text: str) -> dict[str, str]:
+        """The id of a message. Numbers begin anew with each agent, which may share the store: texts differ then."""
+        return {} if number is None else {"id": str(uuid5(self._run, f"{number} {text}"))}
+
+
+def entry_of(row: Row) -> MemoryEntry:
+    """The entry of a memory, with the id that the tools take."""
+    at = (row.get("occurred_at") or row["created_at"])[:10]
+    return MemoryEntry(content=without_marks(row["content"]), metadata={"id": row["id"], "date": at})
+
+
+def _failure(error: SteeltrapError) -> MemoryEntry:
+    return MemoryEntry(
+        content=f"The memory could not be searched: {error.message} What is stored is not known; don't say that "
+        "nothing is.",
+        metadata={"failed": error.code},
+    )
+
+
+def _text(message: "Message") -> str:
+    """What was said: calls of tools, their results and thoughts are left out."""
+    return "\n".join(block["text"] for block in message["content"] if "text" in block).strip()
