@@ -9,7 +9,7 @@ from typing import Final, TypeVar
 
 from steeltrap.stores.logs.bucket import read_in_waves
 
-from .simulation import CALL_SECONDS, CONTAINER, FUNCTION, PEAK, caching
+from .simulation import CALL_SECONDS, CONTAINER, FUNCTION, PEAK, SHARES, caching, due_users
 
 MEMORIES_A_USER: Final = 100
 MILLION: Final = 1_000_000
@@ -228,15 +228,23 @@ def cold_gets(behind: int) -> int:
 
 COLD_GETS: Final = round(fsum(map(cold_gets, range(2 * ENTRIES_BEHIND))) / (2 * ENTRIES_BEHIND))
 USAGE: Final = 0.20
+PUTS_A_PURGE: Final = 6
+"""Puts and lists of a sweep that removes something for good, beside a fetch and the stubs of entries: three entries, a
+marker, a base and a list."""
 
 
 def _fetches(size: BucketSize, at_once: int) -> float:
-    """How often a user's file is fetched: where there is no copy, and in each sweep."""
-    return size.calls * size.cold(at_once) + SWEEPS * size.users
+    """How often a user's file is fetched: where there is no copy, and by sweeps."""
+    return size.calls * size.cold(at_once) + purges(size.users) + SWEEPS * size.users / SHARES
+
+
+def purges(users: int) -> float:
+    """How often a sweep removes something of a user for good."""
+    return SWEEPS * due_users(users)
 
 
 def _seconds_busy(size: BucketSize, at_once: int) -> float:
-    return (size.calls + _fetches(size, at_once)) * CALL_SECONDS
+    return (size.calls + _fetches(size, at_once) + 4 * purges(size.users)) * CALL_SECONDS
 
 
 def _written(size: BucketSize) -> float:
@@ -250,15 +258,15 @@ def _bases(size: BucketSize) -> float:
 
 def _objects(size: BucketSize, at_once: int, writes: str, reads: str) -> float:
     """The requests of a log that is all objects."""
-    put = _written(size) + 2 * _bases(size) + _fetches(size, at_once)
-    got = size.calls + COLD_GETS * _fetches(size, at_once)
+    put = 2 * _written(size) + 2 * _bases(size) + _fetches(size, at_once) + PUTS_A_PURGE * purges(size.users)
+    got = size.calls + _written(size) + COLD_GETS * _fetches(size, at_once)
     return (put * OTHER_PRICES[writes] + got * OTHER_PRICES[reads]) / MILLION
 
 
 def _entries(size: BucketSize) -> float:
     """The requests of a log whose entries are items of a table."""
-    reads = size.calls + _fetches(size, FUNCTION) * (1 + ENTRIES_BEHIND * ENTRY_KB / 4)
-    writes = size.calls * (2 * (MIX["save"] + MIX["update"]) + MIX["delete"] + USAGE)
+    reads = size.calls + _written(size) + _fetches(size, FUNCTION) * (1 + ENTRIES_BEHIND * ENTRY_KB / 4)
+    writes = size.calls * (2 * (MIX["save"] + MIX["update"]) + MIX["delete"] + USAGE) + _written(size)
     return (
         reads * PRICES["DynamoDB, per million read units"] + writes * PRICES["DynamoDB, per million write units"]
     ) / MILLION
@@ -266,7 +274,8 @@ def _entries(size: BucketSize) -> float:
 
 def _bases_beside(size: BucketSize) -> float:
     """The requests of a bucket that has the bases of a table's entries."""
-    put, got = 2 * _bases(size) + _fetches(size, FUNCTION), _fetches(size, FUNCTION)
+    put = 2 * _bases(size) + _fetches(size, FUNCTION) + PUTS_A_PURGE * purges(size.users)
+    got = _fetches(size, FUNCTION)
     return (
         put * OTHER_PRICES["S3, per million of puts and lists"] + got * OTHER_PRICES["S3, per million of gets"]
     ) / MILLION
@@ -300,7 +309,7 @@ class Line:
 
 _ON_LAMBDA: Final[Mapping[str, Line]] = {
     "Lambda, time": Line(
-        "(calls + fetches) x 0.10 s x 1 GB",
+        "(calls + fetches + 4 x purges) x 0.10 s x 1 GB",
         lambda size: (_seconds_busy(size, FUNCTION) + SWEEPS) * PRICES["Lambda, arm64, per GB-second"],
     ),
     "Lambda, requests": Line(
@@ -327,17 +336,20 @@ _ON_LAMBDA: Final[Mapping[str, Line]] = {
     ),
     "Answers to the internet": Line("calls x 4 KB", _answers),
 }
-_OBJECTS: Final = f"(entries + 2 x bases + fetches) of puts and lists, calls + {COLD_GETS} x fetches of gets"
+_OBJECTS: Final = (
+    "(2 x entries + 2 x bases + fetches + 6 x purges) of puts and lists, "
+    f"calls + entries + {COLD_GETS} x fetches of gets"
+)
 
 BILLS: Final[Mapping[str, Mapping[str, Line]]] = {
     "dynamodb": {
         **_ON_LAMBDA,
         "DynamoDB, requests": Line(
-            f"calls + fetches x (1 + {ENTRIES_BEHIND} x {ENTRY_KB} / 4) of reads, "
-            "2 x saves and updates + deletes + usage of writes",
+            f"calls + entries + fetches x (1 + {ENTRIES_BEHIND} x {ENTRY_KB} / 4) of reads, "
+            "2 x saves and updates + deletes + usage + entries of writes",
             _entries,
         ),
-        "S3, requests": Line("2 x bases + fetches of puts and lists, fetches of gets", _bases_beside),
+        "S3, requests": Line("2 x bases + fetches + 6 x purges of puts and lists, fetches of gets", _bases_beside),
         "Storage": Line(
             "memories x 4.4 KB in the table and in the bucket",
             lambda size: (
@@ -357,7 +369,7 @@ BILLS: Final[Mapping[str, Mapping[str, Line]]] = {
     },
     "gcs": {
         "Cloud Run, time": Line(
-            "(calls + fetches) x 0.10 s x (1 vCPU + 1 GiB)",
+            "(calls + fetches + 4 x purges) x 0.10 s x (1 vCPU + 1 GiB)",
             lambda size: (
                 _seconds_busy(size, CONTAINER)
                 * (OTHER_PRICES["Cloud Run, per vCPU-second"] + OTHER_PRICES["Cloud Run, per GiB-second"])
@@ -387,7 +399,7 @@ BILLS: Final[Mapping[str, Mapping[str, Line]]] = {
     },
     "azure": {
         "Container Apps, time": Line(
-            "the longer of hours with calls, and (calls + fetches) x 0.10 s; x (0.5 vCPU + 1 GiB)",
+            "the longer of hours with calls, and (calls + fetches + 4 x purges) x 0.10 s; x (0.5 vCPU + 1 GiB)",
             lambda size: (
                 _replica_seconds(size)
                 * (

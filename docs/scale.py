@@ -13,6 +13,7 @@ from .cost import (
     HOURS,
     MILLION,
     OTHER_PRICES,
+    PUTS_A_PURGE,
     STORED_BYTES,
     SWEEPS,
     BucketSize,
@@ -21,10 +22,12 @@ from .cost import (
     total,
 )
 from .simulation import (
-    CALL_SECONDS,
     CONTAINER,
     FUNCTION,
+    OPEN_SECONDS,
     PEAK,
+    PURGE_SECONDS,
+    SHARES,
     caching,
     crowding,
     signing_up,
@@ -41,6 +44,8 @@ NEW_TABLE_READS: Final = 12_000
 """Units per second of a new on-demand table, before DynamoDB has seen more."""
 PARTITION_WRITES: Final = 1_000
 """Write units per second of one partition of a table, so of one user."""
+MONTHLY_ENTRIES: Final = 150
+"""Entries of a user: of 300 calls half."""
 NEW_ACCOUNT: Final = 10
 """Functions that may run at once in a new account."""
 
@@ -120,40 +125,48 @@ def _caches() -> str:
 
 def _due_work() -> str:
     rows = []
-    per_fetch = _per_fetch()
+    per_fetch, per_entry = _dollars(1, COLD_GETS), _dollars(1, 1)
     for users in (1_000, 10_000, 100_000, MILLION):
-        swept = sweeping(users)
+        swept, others = sweeping(users), users / SHARES
+        # Each entry is overwritten once, by the next sweep that purges.
+        stubs = MONTHLY_ENTRIES * users
+        purges = SWEEPS * swept.due * (per_fetch + PUTS_A_PURGE * _dollars(1, 0)) + stubs * per_entry
+        seconds = swept.due * PURGE_SECONDS + others * OPEN_SECONDS
         rows.append(
             [
                 f"{users:,}",
+                f"{swept.due:,}",
+                f"{others:,.0f}",
                 f"{swept.reached:,}",
                 f"{swept.late:,.1f}",
                 f"{swept.latest:,.0f}",
-                f"{users * SWEEPS * per_fetch:,.2f}",
-                f"{swept.due:,}",
-                f"{swept.due * SWEEPS * per_fetch:,.2f}",
-                f"{users * CALL_SECONDS / 3600:,.1f}",
+                f"{seconds / 3600:,.1f}",
+                f"{purges:,.2f}",
+                f"{SWEEPS * others * per_fetch:,.2f}",
+                f"{SWEEPS * (users - swept.due) * per_fetch:,.2f}",
             ]
         )
     return table(
         [
             "users",
-            "reached per day by one function",
+            "with work due, per day",
+            "others opened, per day",
+            "due ones reached by one function",
             "days late, mean",
             "99 %",
-            "USD per month to open everyone",
-            "users with something due",
-            "USD to open those",
             "hours of a sweep without a limit",
+            "USD per month: due work",
+            "the others opened",
+            "all others, without markers",
         ],
         rows,
     )
 
 
-def _per_fetch() -> float:
-    """Dollars to fetch one user's file from a bucket."""
-    lists = OTHER_PRICES["S3, per million of puts and lists"]
-    return (lists + COLD_GETS * OTHER_PRICES["S3, per million of gets"]) / MILLION
+def _dollars(puts: int, gets: int) -> float:
+    """Dollars for requests of S3."""
+    prices = OTHER_PRICES["S3, per million of puts and lists"], OTHER_PRICES["S3, per million of gets"]
+    return (puts * prices[0] + gets * prices[1]) / MILLION
 
 
 def _sign_up() -> str:
