@@ -14,7 +14,7 @@ from steeltrap.model import Candidate, Candidates, Memory, When, from_micros, to
 from steeltrap.ranking.on_days import on_days
 from steeltrap.record import decode, encode, parse
 from steeltrap.text import date_questions
-from steeltrap.text.date_questions import asked
+from steeltrap.text.date_questions import find_dates
 from steeltrap.text.dates import age, around, day_in, day_text, minute_text, read, zone_of
 from steeltrap.text.words import Trait
 
@@ -254,7 +254,7 @@ def test_a_date_that_was_stored_as_midnight_before_days_were_stays_a_day() -> No
     ],
 )
 def test_days_are_read_as_people_say_them(question: str, first: str, last: str) -> None:
-    found = asked(question, WEDNESDAY, range(2026, 2027))
+    found = find_dates(question, WEDNESDAY, range(2026, 2027))
     assert found is not None
     assert [(a.isoformat(), b.isoformat()) for a, b in found.spans] == [(first, last)]
 
@@ -280,11 +280,11 @@ def test_days_are_read_as_people_say_them(question: str, first: str, last: str) 
     ],
 )
 def test_what_is_no_day_names_none(question: str) -> None:
-    assert asked(question, WEDNESDAY, range(2026, 2027)) is None
+    assert find_dates(question, WEDNESDAY, range(2026, 2027)) is None
 
 
 def test_a_month_without_a_year_is_of_any_year() -> None:
-    found = asked("in february", WEDNESDAY, range(2024, 2026))
+    found = find_dates("in february", WEDNESDAY, range(2024, 2026))
     assert found is not None
     assert [(a.isoformat(), b.isoformat()) for a, b in found.spans] == [
         ("2024-02-01", "2024-02-29"),
@@ -293,16 +293,16 @@ def test_a_month_without_a_year_is_of_any_year() -> None:
 
 
 def test_a_date_that_can_be_read_in_two_ways_is_looked_for_in_both() -> None:
-    found = asked("5/12/2025", WEDNESDAY, range(2026, 2027))
+    found = find_dates("5/12/2025", WEDNESDAY, range(2026, 2027))
     assert found is not None
     assert sorted(day.isoformat() for day, _ in found.spans) == ["2025-05-12", "2025-12-05"]
 
 
 def test_the_words_of_a_relative_day_are_not_what_is_asked_about() -> None:
-    found = asked("Who did I run with on 12 May 2026, in the park?", WEDNESDAY, range(2026, 2027))
+    found = find_dates("Who did I run with on 12 May 2026, in the park?", WEDNESDAY, range(2026, 2027))
     assert found is not None
     assert [part.text for part in found.parts] == ["12", "May", "2026"]
-    found = asked("Who did I run with last week, in the park?", WEDNESDAY, range(2026, 2027))
+    found = find_dates("Who did I run with last week, in the park?", WEDNESDAY, range(2026, 2027))
     assert found is not None
     assert found.rest == "Who did I run with , in the park?"
 
@@ -311,7 +311,7 @@ def test_the_words_of_a_relative_day_are_not_what_is_asked_about() -> None:
 @example("yesterday 昨日 9999年12月31日", date.min, 1)
 @example("last year, next year, in 3 years", date.max, 9998)
 def test_any_text_on_any_day_is_read(text: str, today: date, year: int) -> None:
-    found = asked(text, today, range(year, year + 2))
+    found = find_dates(text, today, range(year, year + 2))
     assert found is None or all(first <= last for first, last in found.spans)
 
 
@@ -331,7 +331,7 @@ def test_a_question_of_many_words_is_read_in_linear_time(piece: str, monkeypatch
     counts = []
     for size in (400, 800):
         steps = 0
-        asked(piece * size + "monday", WEDNESDAY, range(2026, 2027))
+        find_dates(piece * size + "monday", WEDNESDAY, range(2026, 2027))
         counts.append(steps)
     assert counts[1] <= 2 * counts[0] + 200
 

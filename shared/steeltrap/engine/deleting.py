@@ -123,8 +123,8 @@ class Erased:
 
     `rewritten` has the new id of each episode that lost messages, "" for one that lost all. `back` are memories that
     one of these superseded.
-    `left` says of each memory that is still there why it counts as a remnant: `merged` from one of these, `same text`,
-    or `names it`; `is_checked` whether there was time to see that.
+    `remnants` has the memories that are left, each with the reason why it counts: `merged` from one of these, `same
+    text`, or `names it`. `is_checked` says whether there was time to look for them.
     """
 
     ids: list[str]
@@ -132,9 +132,9 @@ class Erased:
     also: dict[str, None] = field(default_factory=dict)
     rewritten: dict[str, str] = field(default_factory=dict)
     back: dict[str, None] = field(default_factory=dict)
-    left: dict[str, str] = field(default_factory=dict)
+    remnants: dict[str, str] = field(default_factory=dict)
     texts: dict[str, None] = field(default_factory=dict)
-    said: set[SaidKey] = field(default_factory=set)
+    message_keys: set[SaidKey] = field(default_factory=set)
     conversations: set[str] = field(default_factory=set)
 
     def all(self) -> set[str]:
@@ -150,7 +150,7 @@ class _Traces:
     merged: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     texts: dict[str, dict[str, None]] = field(default_factory=lambda: defaultdict(dict))
     long: set[str] = field(default_factory=set)
-    left: dict[str, str] = field(default_factory=dict)
+    remnants: dict[str, str] = field(default_factory=dict)
 
 
 def erase(call: Call, ids: Sequence[str], *, with_merged: bool = False) -> Erased:
@@ -172,8 +172,8 @@ def erase(call: Call, ids: Sequence[str], *, with_merged: bool = False) -> Erase
             return erased  # it is gone, and a repeated call would not know it
         along = _along(erased, traces, doomed, with_merged=with_merged)
         shrunk = [id for id in traces.episodes if id not in along and id not in doomed]
-        shrunk = [id for id in shrunk if traces.episodes[id] & erased.said]
-        erased.left = traces.left
+        shrunk = [id for id in shrunk if traces.episodes[id] & erased.message_keys]
+        erased.remnants = traces.remnants
         if not (doomed or along or shrunk):
             erased.is_checked = True
             break
@@ -203,8 +203,8 @@ def _look(call: Call, erased: Erased, doomed: Collection[str]) -> _Traces:
     for earlier in (False, True):
         for image in call.in_time(call.space.images(earlier=earlier)):
             _note(traces, image, erased, doomed)
-            if remnant is not None and image.id not in traces.left and (why := remnant.why(image)):
-                traces.left[image.id] = why
+            if remnant is not None and image.id not in traces.remnants and (why := remnant.why(image)):
+                traces.remnants[image.id] = why
     return traces
 
 
@@ -245,15 +245,15 @@ def _along(erased: Erased, traces: _Traces, doomed: Collection[str], *, with_mer
     erased_ids = {*doomed, *erased.all()}
     messages = [{id, *(piece_id(id, n) for n in range(1, _MOST_PIECES))} & {*traces.turns} for id in traces.long]
     while True:
-        keys_said = erased.said | {
+        message_keys = erased.message_keys | {
             key for of in (traces.turns, traces.episodes) for id in erased_ids for key in of.get(id, ())
         }
-        more = {id for id, keys in traces.turns.items() if not keys.isdisjoint(keys_said)}
-        more |= {id for id, keys in traces.episodes.items() if keys <= keys_said}
+        more = {id for id, keys in traces.turns.items() if not keys.isdisjoint(message_keys)}
+        more |= {id for id, keys in traces.episodes.items() if keys <= message_keys}
         more |= {id for message in messages if not message.isdisjoint(erased_ids) for id in message}
         if with_merged:
             more |= {id for id, sources in traces.merged.items() if not sources.isdisjoint(erased_ids)}
-        erased.said = keys_said
+        erased.message_keys = message_keys
         if more <= erased_ids:
             break
         erased_ids |= more
@@ -278,7 +278,7 @@ def _purge(call: Call, erased: Erased, along: Sequence[str], doomed: Collection[
 def _rewrite(call: Call, erased: Erased, shrunk: Sequence[str]) -> None:
     episodes = call.space.get(shrunk, deleted=True) if shrunk else {}
     for id, episode in episodes.items():
-        new = _written_without(call, episode, erased.said)
+        new = _written_without(call, episode, erased.message_keys)
         erased.rewritten[id] = new.id if new is not None else ""
 
 
@@ -343,7 +343,7 @@ class Receipt:
     forgotten_at: datetime
     also: list[str] = field(default_factory=list)
     rewritten: dict[str, str] = field(default_factory=dict)
-    left: dict[str, str] = field(default_factory=dict)
+    remnants: dict[str, str] = field(default_factory=dict)
     back: list[str] = field(default_factory=list)
     exports: list[str] = field(default_factory=list)
     imports: dict[str, str] = field(default_factory=dict)
@@ -400,8 +400,8 @@ def sentence(receipt: Receipt) -> str:
     """A receipt in a sentence for a person: no more than what was looked at."""
     if receipt.more:
         return "Time ran out before everything was forgotten; call again to continue."
-    if receipt.left:
-        count, one = len(receipt.left), len(receipt.left) == 1
+    if receipt.remnants:
+        count, one = len(receipt.remnants), len(receipt.remnants) == 1
         return (
             f"{count:,} other {'memory' if one else 'memories'} still {'holds' if one else 'hold'} the text or "
             f"{'names' if one else 'name'} the id; forget {'it' if one else 'them'} too if it must be gone."
@@ -427,31 +427,33 @@ def _forget(call: Call, memories: Sequence[Memory], *, with_merged: bool) -> Rec
         forgotten_at=call.now(),
         also=[*erased.also, *(id for id, new in erased.rewritten.items() if not new)],
         rewritten={was: id for was, id in erased.rewritten.items() if id},
-        left=erased.left,
+        remnants=erased.remnants,
         back=list(erased.back),
         exports=exports,
         imports={id: names.get(id, "") for id in sorted(brought_by)},
         unread=unread,
-        verified=erased.is_checked and not erased.left,
+        verified=erased.is_checked and not erased.remnants,
     )
 
 
 def _both(first: Receipt, second: Receipt) -> Receipt:
     """One receipt of two. What the second one forgot is left no more, nor has it come back."""
     erased_ids = {*second.ids, *second.also, *second.rewritten}
-    remaining = {**first.left, **second.left}
+    remaining = {**first.remnants, **second.remnants}
     remaining = {id: why for id, why in remaining.items() if id not in erased_ids}
     return Receipt(
         ids=[*first.ids, *second.ids],
         forgotten_at=second.forgotten_at,
         also=[*first.also, *second.also],
         rewritten={was: id for was, id in {**first.rewritten, **second.rewritten}.items() if id not in erased_ids},
-        left=remaining,
+        remnants=remaining,
         back=[id for id in dict.fromkeys([*first.back, *second.back]) if id not in erased_ids],
         exports=sorted({*first.exports, *second.exports}),
         imports={**first.imports, **second.imports},
         unread=sorted({*first.unread, *second.unread}),
-        verified=not remaining and (first.verified or bool(first.left)) and (second.verified or bool(second.left)),
+        verified=not remaining
+        and (first.verified or bool(first.remnants))
+        and (second.verified or bool(second.remnants)),
     )
 
 

@@ -486,7 +486,7 @@ class ImportUndone:
     run: Import
     removed: int
     restored: int
-    left: list[Memory]
+    changed_memories: list[Memory]
     more: bool = False
 
 
@@ -612,10 +612,12 @@ def undo_import(call: Call, id: str) -> ImportUndone:
     except Unavailable:
         if not (removed_count or restored_count):
             raise
-        return ImportUndone(run=run, removed=removed_count, restored=restored_count, left=changed_since, more=True)
+        return ImportUndone(
+            run=run, removed=removed_count, restored=restored_count, changed_memories=changed_since, more=True
+        )
     run = replace(run, undone_at=call.now(), busy_until=None, process=None, kept=len(changed_since))
     call.space.put_import(run)
-    return ImportUndone(run=run, removed=removed_count, restored=restored_count, left=changed_since)
+    return ImportUndone(run=run, removed=removed_count, restored=restored_count, changed_memories=changed_since)
 
 
 def _continued(call: Call, name: str, formats: Sequence[str], id: str) -> Import:

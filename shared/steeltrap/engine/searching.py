@@ -32,7 +32,7 @@ from ..ranking.budget import fit, long_in_part
 from ..ranking.choosing import asks_for_past, said_once, without_repeats
 from ..ranking.fading import UNREAD, importance
 from ..ranking.small_talk import embedded_with_question
-from ..text.date_questions import Asked, asked
+from ..text.date_questions import QuestionDates, find_dates
 from ..text.dates import around, in_zone, minute_text
 from ..text.matching import sees
 from ..text.vectors import has_direction
@@ -104,7 +104,7 @@ class _Plan:
     ranking rules want them, and the weight that the mode, the caller or a setting fixes, None for the rules' own."""
 
     query: Query
-    named_days: Asked | None
+    named_days: QuestionDates | None
     speakers: frozenset[str]
     weight: float | None
 
@@ -268,10 +268,12 @@ _YEARS: Final = 10
 """A day without a year is looked for in so many years before this one, and in the next."""
 
 
-def _days(call: Call, query: str) -> Asked | None:
+def _days(call: Call, query: str) -> QuestionDates | None:
     """The days that a query names, where the caller is."""
     today = in_zone(call.now(), call.zone).date()
-    return asked(query[:MAX_QUERY_CHARACTERS], today, range(max(1, today.year - _YEARS), min(9999, today.year + 1) + 1))
+    return find_dates(
+        query[:MAX_QUERY_CHARACTERS], today, range(max(1, today.year - _YEARS), min(9999, today.year + 1) + 1)
+    )
 
 
 def _scored_on_days(call: Call, request: Search, plan: _Plan, candidates: Candidates) -> "tuple[OnDays | None, Scored]":
@@ -323,7 +325,7 @@ def _embedding(call: Call, request: Search, text: str, is_ranked_by_rules: bool)
     return call.embed([text], "query")[0]
 
 
-def _tokens(query: str, named_days: Asked | None) -> tuple[str, ...]:
+def _tokens(query: str, named_days: QuestionDates | None) -> tuple[str, ...]:
     """The tokens of the words leg: the query's words, and the days that it names where they are few."""
     return (
         *query_tokens(query),

@@ -76,7 +76,7 @@ class Tally:
 
     def survey(self, surveyed: Survey) -> None:
         """Note the files that are to be read, and what each of them is."""
-        for document, format in surveyed.found:
+        for document, format in surveyed.documents:
             self.file(document.name).format = format.title
 
     def by_file(self) -> list[JsonObject]:

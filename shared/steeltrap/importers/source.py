@@ -143,17 +143,17 @@ class Survey:
     """
 
     going_on: Callable[[], None] = lambda: None
-    found: list[tuple[Document, Format]] = field(default_factory=list)
+    documents: list[tuple[Document, Format]] = field(default_factory=list)
     others: list[Flaw | LeftOut] = field(default_factory=list)
 
     @property
     def size(self) -> int:
-        return sum(document.size for document, _ in self.found)
+        return sum(document.size for document, _ in self.documents)
 
     @property
     def formats(self) -> list[str]:
         """The names of the formats, each once."""
-        return list(dict.fromkeys(format.title for _, format in self.found))
+        return list(dict.fromkeys(format.title for _, format in self.documents))
 
 
 def survey(
@@ -185,9 +185,9 @@ def survey(
         if document_format is None:
             surveyed.others.append(LeftOut(what=OTHER_FILES, file=each.name))
         else:
-            surveyed.found.append((each, document_format))
+            surveyed.documents.append((each, document_format))
     flaws = [other for other in surveyed.others if isinstance(other, Flaw)]
-    if not surveyed.found and not flaws:
+    if not surveyed.documents and not flaws:
         raise InvalidInput(f"{path} has nothing that can be imported. {_known()}")
     return surveyed
 
@@ -214,7 +214,7 @@ def parts(surveyed: Survey, filing: Filing) -> Iterator[Part]:
         surveyed.going_on()
         yield other
     before = 0
-    for document, format in surveyed.found:
+    for document, format in surveyed.documents:
         try:
             for part in _of_document(document, format, before, filing, surveyed.going_on):
                 surveyed.going_on()

@@ -75,8 +75,8 @@ def _all_parts(file: BinaryIO, name: str, before: int, filing: Filing) -> Iterat
             continue
         if columns is None:
             columns = _columns(row, filing.columns, name)
-            if columns.kept:
-                yield Kept(names=tuple(columns.kept))
+            if columns.metadata:
+                yield Kept(names=tuple(columns.metadata))
             if columns.width:
                 continue
         try:
@@ -126,7 +126,7 @@ def _why(error: Exception) -> str:
 
 def _part(row: list[str], columns: "_Columns", place: str, at: int, filing: Filing) -> Part:
     cells = {field: row[index].strip() for field, index in columns.fields.items() if index < len(row)}
-    cells_kept = {name: row[index].strip() for name, index in columns.kept.items() if index < len(row)}
+    cells_kept = {name: row[index].strip() for name, index in columns.metadata.items() if index < len(row)}
     try:
         "".join((*cells.values(), *cells_kept.values())).encode()
     except UnicodeEncodeError:
@@ -162,7 +162,7 @@ class _Columns:
     """
 
     fields: Mapping[str, int]
-    kept: Mapping[str, int] = field(default_factory=dict)
+    metadata: Mapping[str, int] = field(default_factory=dict)
     width: int = 0
 
 
@@ -176,7 +176,7 @@ def _columns(row: Sequence[str], columns: Mapping[str, str], name: str) -> _Colu
         if index not in fields.values():
             title = cell.strip()
             others[title if title and title not in others else f"column {index + 1}"] = index
-    return _Columns(fields=fields, kept=others, width=width)
+    return _Columns(fields=fields, metadata=others, width=width)
 
 
 def _places(row: Sequence[str], columns: Mapping[str, str], name: str) -> tuple[dict[str, int], bool]:

@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 
 from ..model import MICROS_PER_DAY, NO_TIME, Candidates, Days, from_micros
-from ..text.date_questions import asked
+from ..text.date_questions import find_dates
 from ..text.date_words import Part
 from ..text.dates import bounds, day_at, floating_bounds
 from ..text.words import Trait, tokens
@@ -55,7 +55,7 @@ def on_days(question: str, candidates: Candidates, today: date, zone: tzinfo | N
         return None
     candidates = _without_days(candidates)
     when = _Times.of(candidates, zone)
-    dates = asked(question, today, when.years())
+    dates = find_dates(question, today, when.years())
     if dates is None:
         none = np.zeros(len(candidates), np.bool_)
         return OnDays(candidates=candidates, exact=none, near=none, says_more=none)

@@ -63,7 +63,7 @@ def narrow(schema: JsonObject) -> JsonObject:
     """
     kind = _type(schema)
     narrowed: JsonObject = {"type": kind}
-    if text := _told(schema):
+    if text := _description(schema):
         narrowed["description"] = text
     if kind == "array":
         narrowed["items"] = narrow(schema.get("items", {}))
@@ -123,7 +123,7 @@ def _parameter(schema: JsonObject, required: bool) -> JsonObject:
     """A parameter has a type and a description only, so that the description tells what is in a list or an object."""
     kind = _type(schema)
     inner = schema.get("items", {}) if kind == "array" else schema
-    text = [_told(schema)]
+    text = [_description(schema)]
     if kind in ("array", "object"):
         text.append("Give it as JSON.")
     if inner.get("properties"):
@@ -145,7 +145,7 @@ def _type(schema: JsonObject) -> str:
     return kinds.pop() if len(kinds) == 1 else "string"
 
 
-def _told(schema: JsonObject) -> str:
+def _description(schema: JsonObject) -> str:
     """A field's description, with what its other keywords say."""
     description = str(schema.get("description", ""))
     words = f"always {describe(schema)}" if "const" in schema else describe(schema)

@@ -40,7 +40,7 @@ _GERMAN: Final = frozenset("ist ich wir was wer wo wie wann das der die es gibt 
 
 
 @frozen
-class Asked:
+class QuestionDates:
     """The days that a question is about, first to last, with its pieces that name them, and the question without its
     relative ones: "yesterday" says when it was, as a date that is written out may say what it was about."""
 
@@ -56,7 +56,7 @@ class Asked:
         return [first + timedelta(days=day) for first, last in spans for day in range((last - first).days + 1)]
 
 
-def asked(question: str, today: date, years: range) -> Asked | None:
+def find_dates(question: str, today: date, years: range) -> QuestionDates | None:
     """The days that a question names, None if it names none. What has no year may be of any of `years`."""
     text = question if question.isascii() else normalised("NFKC", question)
     words = _words(text)
@@ -77,7 +77,7 @@ def asked(question: str, today: date, years: range) -> Asked | None:
             continue
         rest.append(text[end : each.start])
         end = each.end
-    return Asked(spans=tuple(spans), parts=tuple(parts), rest=" ".join(" ".join([*rest, text[end:]]).split()))
+    return QuestionDates(spans=tuple(spans), parts=tuple(parts), rest=" ".join(" ".join([*rest, text[end:]]).split()))
 
 
 class _Word(NamedTuple):

@@ -271,7 +271,7 @@ def difference(old: str, new: str, steps: int = STEPS) -> list[Piece]:
 def changed_fields(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[tuple[str, str, str]]:
     """The fields besides the text that differ: name, before, after."""
     return [
-        (name.replace("_", " "), _told(old.get(name)), _told(new.get(name)))
+        (name.replace("_", " "), _plain_text(old.get(name)), _plain_text(new.get(name)))
         for name in _FIELDS
         if old.get(name) != new.get(name)
     ]
@@ -349,7 +349,7 @@ def _walked(trace: list[dict[int, int]], x: int, y: int) -> list[tuple[int, int,
     return stretches[::-1]
 
 
-def _told(value: Any) -> str:
+def _plain_text(value: Any) -> str:
     if value is None:
         return "none"
     if isinstance(value, list):

@@ -53,7 +53,7 @@ class Progress:
     tally: Tally = field(default_factory=Tally)
     error: str = ""
 
-    def told(self) -> dict[str, Any]:
+    def as_values(self) -> dict[str, Any]:
         return {"stage": self.stage, "share": round(self.share, 3), "seen": self.tally.seen}
 
     def check(self) -> None:
@@ -185,7 +185,7 @@ class _ProgressLines(StreamingResponse):
 async def _lines(console: Console, working: "asyncio.Future[None]", progress: Progress) -> AsyncIterator[str]:
     while not working.done():
         await asyncio.wait({working}, timeout=_TOLD_EVERY)
-        yield compact(progress.told()) + "\n"
+        yield compact(progress.as_values()) + "\n"
     html = console.rendering.render("imported.html", progress.page().values)
     yield compact({"stage": "Done", "share": 1.0, "seen": progress.tally.seen, "html": html}) + "\n"
 

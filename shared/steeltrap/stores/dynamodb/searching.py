@@ -46,16 +46,17 @@ _FRESH_SECONDS: Final = 1.0
 class Recent:
     """The latest writes, from the index version `since` on.
 
-    `gone` are those that were deleted, `changed` those that an index may have an older image of. `cut` is the
-    version of a write below `since` that had to be left to the index, `oldest` that of the first write from there on.
+    `removed_ids` are those that were deleted, `changed_ids` those that an index may have an older image of. `cut` is
+    the version of a write below `since` that had to be left to the index, `oldest` that of the first write from there
+    on.
     `is_open` is False while the user is being forgotten. `user` is the user's own item as it was before any of the
     writes was read.
     """
 
     since: int
     documents: dict[str, Document] = field(default_factory=dict)
-    gone: frozenset[str] = frozenset()
-    changed: frozenset[str] = frozenset()
+    removed_ids: frozenset[str] = frozenset()
+    changed_ids: frozenset[str] = frozenset()
     cut: int | None = None
     oldest: int | None = None
     is_open: bool = True
@@ -63,7 +64,7 @@ class Recent:
 
     def has(self, id: str) -> bool:
         """Whether the index's word on a memory doesn't count."""
-        return id in self.documents or id in self.gone
+        return id in self.documents or id in self.removed_ids
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,8 +117,8 @@ def recent_writes(partition: Partition, since: int) -> Recent:
     return Recent(
         since=since,
         documents=by_id,
-        gone=frozenset(items_by_id.keys() - by_id.keys()),
-        changed=frozenset(id for id, item in items_by_id.items() if number(item, "made") < since),
+        removed_ids=frozenset(items_by_id.keys() - by_id.keys()),
+        changed_ids=frozenset(id for id, item in items_by_id.items() if number(item, "made") < since),
         cut=cut,
         oldest=_version(written_items[-1]) if written_items else None,
         is_open=is_open,
@@ -314,10 +315,10 @@ _NOTHING: Final = Indexed(candidates=(), stored=0, admitted=0)
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """The index is asked only for documents written before `since` and not `changed` after it."""
+    """The index is asked only for documents written before `since`, without the `changed_ids` of later writes."""
 
     since: int
-    changed: frozenset[str] = frozenset()
+    changed_ids: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -354,7 +355,7 @@ class BoundsCache:
     def recall(self, user: str, since: int) -> tuple[Bounds, Last]:
         with self._lock:
             bounds, last = self._met.get(user, (Bounds(since), Last(version=0, at=0, oldest=None)))
-        return Bounds(max(since, bounds.since), bounds.changed), last
+        return Bounds(max(since, bounds.since), bounds.changed_ids), last
 
     def keep(self, user: str, bounds: Bounds, last: Last) -> None:
         with self._lock:
@@ -437,7 +438,7 @@ class Searcher:
                 now=now,
                 deadline=partition.deadline.within(INDEX_SECONDS),
                 before=bounds.since,
-                leave_out=sorted(bounds.changed),
+                leave_out=sorted(bounds.changed_ids),
             )
 
         return ask
@@ -461,7 +462,7 @@ class Searcher:
                 top_k=top_k,
                 deadline=partition.deadline.within(INDEX_SECONDS),
                 before=bounds.since,
-                leave_out=sorted(bounds.changed),
+                leave_out=sorted(bounds.changed_ids),
             )
 
         began = partition.deadline.clock.monotonic()
@@ -491,7 +492,7 @@ class Searcher:
             looking = partition.pool.submit(last_before, partition, bounds.since)
         asking = partition.pool.submit(ask, bounds)
         recent = recent_writes(partition, bounds.since)
-        right = Bounds(recent.since, recent.changed)
+        right = Bounds(recent.since, recent.changed_ids)
         answer = _outcome(asking)
         if answer[1] is None and right != bounds:
             answer = _outcome(partition.pool.submit(ask, right))

@@ -86,7 +86,7 @@ class Tree:
     """
 
     _parents: dict[str, str | None] = field(default_factory=dict)
-    _said: dict[str, bool] = field(default_factory=dict)
+    _messages: dict[str, bool] = field(default_factory=dict)
     """The lines in which something was said, and whether it was the user who said it."""
     _subagents: set[str] = field(default_factory=set)
     _last: str | None = None
@@ -101,7 +101,7 @@ class Tree:
             return
         self._parents[entry.id] = None if entry.is_first else entry.parent or self._last or ""
         if entry.said is not None:
-            self._said[entry.id] = entry.said.role == "user"
+            self._messages[entry.id] = entry.said.role == "user"
         self._last = entry.id
 
     def kept(self, is_before: Callable[[str], bool] = lambda id: False) -> set[str]:
@@ -110,14 +110,14 @@ class Tree:
         `is_before` tells whether a line comes earlier in a file that is read on from somewhere.
         """
         parents = messages.mended(self._parents, is_before)
-        leaf = next(reversed(self._said), None)
+        leaf = next(reversed(self._messages), None)
         way = messages.way(parents, leaf)
-        prompts = {id for id, is_prompt in self._said.items() if is_prompt}
-        return self._said.keys() - messages.left(parents, set(way), prompts, self._said)
+        prompts = {id for id, is_prompt in self._messages.items() if is_prompt}
+        return self._messages.keys() - messages.left(parents, set(way), prompts, self._messages)
 
     def left_out(self, ids: set[str]) -> dict[str, int]:
         """How many messages there are beside those, by what they are."""
-        return {messages.LEFT: len(self._said) - len(ids), "messages of subagents": len(self._subagents)}
+        return {messages.LEFT: len(self._messages) - len(ids), "messages of subagents": len(self._subagents)}
 
 
 def _said(id: str, value: Any) -> Said | None:

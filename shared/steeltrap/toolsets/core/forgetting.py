@@ -172,7 +172,7 @@ def forget(call: Call, input: ForgetInput) -> ReceiptView:
         receipt = deleting.forget_all(call, input.ids, with_merged=input.merged)
     else:
         receipt = deleting.forget_matching(call, input.criteria(), with_merged=input.merged)
-    remaining = [LeftView(id=id, why=why) for id, why in list(receipt.left.items())[: deleting.MOST_LISTED]]
+    remaining = [LeftView(id=id, why=why) for id, why in list(receipt.remnants.items())[: deleting.MOST_LISTED]]
     return ReceiptView(
         id=receipt.ids[0] if input.id is not None else None,
         forgotten=[*receipt.ids, *receipt.also],
@@ -180,7 +180,7 @@ def forget(call: Call, input: ForgetInput) -> ReceiptView:
         verified=receipt.verified,
         rewritten=[RewrittenView(was=was, id=id) for was, id in receipt.rewritten.items()] or None,
         left=remaining or None,
-        left_count=len(receipt.left) or None,
+        left_count=len(receipt.remnants) or None,
         back=receipt.back or None,
         exports=receipt.exports or None,
         unread_exports=receipt.unread or None,

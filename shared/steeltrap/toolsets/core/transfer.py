@@ -199,13 +199,13 @@ def undo_import(call: Call, input: UndoImportInput) -> ImportUndoneView:
     restored, but the file can be imported again.
     """
     undone = importing.undo_import(call, input.id)
-    views = [ChangedView(id=memory.id, content=memory.content[:_SHOWN]) for memory in undone.left[:_LISTED]]
+    views = [ChangedView(id=memory.id, content=memory.content[:_SHOWN]) for memory in undone.changed_memories[:_LISTED]]
     return ImportUndoneView(
         id=undone.run.id,
         removed=undone.removed,
         restored=undone.restored,
         left=views,
-        left_total=len(undone.left),
+        left_total=len(undone.changed_memories),
         more=undone.more or None,
     )
 
