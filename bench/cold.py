@@ -89,8 +89,8 @@ def measure(repeats: int) -> JsonObject:
     ):
         folder = Path(directory)
         with _embedding(place.door.embedder) as url:
-            remote = place.settings.model_copy(update={**_REMOTE, "embedder_url": url})
-            local = place.settings.model_copy(update={"embedder": "static-256"})
+            remote = place.settings.with_values(**_REMOTE, embedder_url=url)
+            local = place.settings.with_values(embedder="static-256")
             starts = {"baseline": _Start(folder / "baseline", _BASELINE, {}, place.settings)}
             for name, settings in {"search": remote, "static": local}.items():
                 caller = Caller(UserRef(name), "default")
@@ -135,7 +135,7 @@ class _Start:
         (folder / "handler.py").write_text(code)
         self._folder = folder
         self._event = event
-        values = {name: getattr(settings, name) for name in settings.model_fields_set}
+        values = {name: getattr(settings, name) for name in settings.explicit}
         self._environment = {f"{PREFIX}{name.upper()}": str(value) for name, value in values.items()}
 
     def answered(self, *flags: str, from_snapshot: bool = False) -> Answered:

@@ -28,7 +28,7 @@ from unittest.mock import patch
 from steeltrap.cli import plain
 from steeltrap.cli.app import app
 from steeltrap.servers import schemas
-from steeltrap.settings import PREFIX, Settings
+from steeltrap.settings import FIELDS, PREFIX
 from steeltrap.text.schemas import describe, plain_schema
 from steeltrap.tools import Tool, Toolset
 from steeltrap.toolsets import CATALOGUE
@@ -186,11 +186,11 @@ def settings_page() -> str:
         "| variable | default | meaning |",
         "|---|---|---|",
     ]
-    for name, field in Settings.model_fields.items():
+    for name, field in FIELDS.items():
         default = (
             "`~/.steeltrap`" if name == "data" else f"`{field.default}`" if field.default not in ("", None) else ""
         )
-        lines.append(f"| `{PREFIX}{name.upper()}` | {default} | {field.description} |")
+        lines.append(f"| `{PREFIX}{name.upper()}` | {default} | {field.metadata['description']} |")
     return "\n".join([*lines, ""])
 
 

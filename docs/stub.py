@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from steeltrap.model import JsonObject
-from steeltrap.tools import Catalogue, Tool, Toolset
+from steeltrap.tools import Tool, Toolset
+from steeltrap.toolsets import Catalogue
 
 MODULE: Final = Path(__file__).parents[1] / "shared" / "steeltrap" / "client" / "in_process.py"
 STUB: Final = MODULE.with_suffix(".pyi")

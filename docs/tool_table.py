@@ -5,7 +5,8 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from steeltrap.tools import Catalogue, Tool
+from steeltrap.tools import Tool
+from steeltrap.toolsets import Catalogue
 
 TABLE: Final = Path(__file__).parents[1] / "shared" / "steeltrap" / "client" / "tool_table.py"
 

@@ -13,7 +13,8 @@ from steeltrap.model import JsonObject
 from steeltrap.servers import schemas
 from steeltrap.servers.auth.identity import ClaimNames
 from steeltrap.servers.aws_lambda.agents import CALLER_HEADER
-from steeltrap.tools import Catalogue, Toolset
+from steeltrap.tools import Toolset
+from steeltrap.toolsets import Catalogue
 
 from . import grants
 from .functions import Functions

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from steeltrap.servers.http import mcp_paths, paths
-from steeltrap.tools import Access, Catalogue, Tool
+from steeltrap.tools import Access, Tool
+from steeltrap.toolsets import Catalogue
 
 BundleName = Literal["tools", "mcp", "http"]
 

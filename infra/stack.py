@@ -14,7 +14,7 @@ from steeltrap.servers.auth.identity import WELL_KNOWN
 from steeltrap.stores.dynamodb import keys
 from steeltrap.stores.sqlite.schema import MIGRATIONS
 from steeltrap.text.words import WORDS_VERSION
-from steeltrap.tools import Catalogue
+from steeltrap.toolsets import Catalogue
 
 from . import grants
 from .agents import Agents

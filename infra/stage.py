@@ -7,7 +7,7 @@ from typing import Annotated, Final, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_validator, model_validator
 
-from steeltrap.settings import PREFIX, SCOPE, Settings, read_settings
+from steeltrap.settings import FIELDS, PREFIX, SCOPE, read_settings
 from steeltrap.toolsets import CATALOGUE
 
 STAGES = Path(__file__).with_name("stages.toml")
@@ -267,7 +267,7 @@ class Stage(BaseModel):
     @property
     def has_local_embedder(self) -> bool:
         """Whether the functions embed by the model that is part of steeltrap."""
-        default = Settings.model_fields["embedder"].default
+        default = FIELDS["embedder"].default
         return bool(self.settings.get("embedder", default) == default)
 
     @property

@@ -8,11 +8,8 @@ from dataclasses import dataclass, field, replace
 from datetime import tzinfo
 from functools import partial
 from math import inf
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from pydantic import BaseModel
-
-from . import arguments as reading
 from . import telemetry
 from .engine import offline
 from .engine import secrets as redacting
@@ -34,7 +31,14 @@ from .ports import Background, Clock, Counters, Deadline, Embedder, FileStore, M
 from .text.dates import zone_of
 from .text.limits import MAX_IDENTITY_CHARACTERS, check_json, check_scope
 from .text.schemas import show
-from .tools import Catalogue, Media, Tool
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+    from .tools import Media, Tool
+    from .toolsets import Catalogue
+
+# Tools need pydantic, whose import takes as long as a search: a hook calls none, and waits for neither.
 
 
 @frozen
@@ -45,8 +49,8 @@ class Result:
     """
 
     body: Any
-    tool: Tool
-    media: Media = "application/json"
+    tool: "Tool"
+    media: "Media" = "application/json"
     error: SteeltrapError | None = None
     outcome: Outcome | None = None
 
@@ -59,7 +63,7 @@ class Door:
     `observe` is called after each call. No call takes more than `longest` seconds, whatever its tool may.
     """
 
-    catalogue: Catalogue
+    catalogue: "Catalogue"
     store: MemoryStore
     embedder: Embedder
     clock: Clock
@@ -73,7 +77,7 @@ class Door:
 
     def invoke(
         self,
-        tool: Tool | str,
+        tool: "Tool | str",
         arguments: object,
         caller: Caller | None,
         *,
@@ -105,7 +109,7 @@ class Door:
             measure.outcome = result.outcome.kind if result.outcome else None
         return result
 
-    def refuse(self, tool: Tool, error: SteeltrapError) -> Result:
+    def refuse(self, tool: "Tool", error: SteeltrapError) -> Result:
         """An error in the form of the tool's dialect, also for calls that a surface rejects before it invokes."""
         body = self.catalogue.toolsets[tool.toolset].render_error(error, tool)
         media: Media = "text/plain" if isinstance(body, str) else "application/json"
@@ -147,7 +151,7 @@ class Door:
 
     def _run(
         self,
-        tool: Tool,
+        tool: "Tool",
         arguments: object,
         caller: Caller | None,
         key: str | None,
@@ -155,6 +159,8 @@ class Door:
         timezone: str | None,
         measure: telemetry.Measure,
     ) -> Result:
+        from . import arguments as reading
+
         key = _checked_key(key)
         seconds = min(tool.timeout, self.longest)
         call = self.call_for(caller, seconds=seconds, files=tool.files, idempotency_key=key, timezone=timezone)
@@ -179,7 +185,7 @@ class Door:
         body = tool.answer_adapter.dump_python(answer, mode="json", exclude_none=omit)
         return Result(body=body, tool=tool, media=tool.media, outcome=offline.outcome(call, redacting.outcome(call)))
 
-    def _secrets(self, tool: Tool, mode: str | None) -> SecretsMode:
+    def _secrets(self, tool: "Tool", mode: str | None) -> SecretsMode:
         if self.rules.secrets is not None:
             return self.rules.secrets
         match mode:
@@ -188,13 +194,15 @@ class Door:
         return self.catalogue.toolsets[tool.toolset].secrets
 
 
-def _answer(tool: Tool, call: Call, fields: BaseModel) -> object:
+def _answer(tool: "Tool", call: Call, fields: "BaseModel") -> object:
+    from . import arguments as reading
+
     call.outcome = None
     reading.with_whole_ids(fields, partial(whole_ids, call))
     return tool.answer_adapter.validate_python(tool.run(call, fields))
 
 
-def refusal(permissions: Permissions, tool: Tool) -> AccessDenied | None:
+def refusal(permissions: Permissions, tool: "Tool") -> AccessDenied | None:
     """Why a caller may not use a tool, None if they may."""
     if permissions.toolsets and tool.toolset not in permissions.toolsets:
         allowed = " and ".join(f"`{name}`" for name in permissions.toolsets)

@@ -8,8 +8,6 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Literal
 
-from pydantic_core import to_json
-
 _log = logging.getLogger("steeltrap")
 
 REQUEST: ContextVar[str | None] = ContextVar("REQUEST", default=None)
@@ -57,7 +55,11 @@ class _Timed:
 
 def bytes_of(body: object) -> int:
     """How many bytes a tool's answer has: text, or JSON without spaces."""
-    return len(body.encode("utf-8", "surrogatepass")) if isinstance(body, str) else len(to_json(body))
+    if isinstance(body, str):
+        return len(body.encode("utf-8", "surrogatepass"))
+    from pydantic_core import to_json  # a program that calls no tool, such as a hook, needs nothing of pydantic
+
+    return len(to_json(body))
 
 
 Observe = Callable[[Measure], None]

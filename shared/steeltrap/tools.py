@@ -7,16 +7,15 @@ knows no surface.
 """
 
 import inspect
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from functools import cached_property
 from typing import Any, ClassVar, Final, Literal, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter
 
 from .engine.call import Call, SecretsMode
-from .errors import NotFound, SteeltrapError
+from .errors import SteeltrapError
 from .model import JsonObject
 from .text.schemas import Bounds, bounds_of, plain_schema, shown
 
@@ -29,7 +28,6 @@ Repeats = Literal["always", "by_key", "never"]
 MAX_BODY_BYTES: Final = 8 * 1024 * 1024
 READ_SECONDS: Final = 15.0
 WRITE_SECONDS: Final = 10.0
-_SHOWN: Final = 60
 IN_PROJECT: Final = "x-in-project"
 """The schema key of a field that only callers with a project are shown; without one it is accepted all the same."""
 
@@ -229,37 +227,3 @@ class Toolset:
             return run
 
         return register
-
-
-def _choice(name: str, names: Collection[str]) -> str:
-    """The known name that is meant, or all of them."""
-    near = get_close_matches(name[:_SHOWN], names, 1)
-    return f"did you mean `{near[0]}`?" if near else f"there are: {', '.join(names)}."
-
-
-class Catalogue:
-    """Every toolset by name, and the way to find a tool."""
-
-    def __init__(self, toolsets: Mapping[str, Toolset]) -> None:
-        self.toolsets = toolsets
-
-    def toolset(self, name: str) -> Toolset:
-        """The toolset of a name. Raises NotFound, which lists the existing ones."""
-        if name not in self.toolsets:
-            raise NotFound(f"No toolset `{name[:_SHOWN]}`; {_choice(name, self.toolsets)}")
-        return self.toolsets[name]
-
-    def tool(self, full_name: str) -> Tool:
-        """The tool of a name such as `core.save`. Raises NotFound, which lists the existing ones."""
-        toolset, _, name = full_name.partition(".")
-        if not name and toolset not in self.toolsets:
-            tools_named = [tool.full_name for tool in self.tools() if tool.name == toolset]
-            if tools_named:
-                raise NotFound(f"No tool `{toolset}`; did you mean {' or '.join(f'`{each}`' for each in tools_named)}?")
-        tools = self.toolset(toolset).tools
-        if name not in tools:
-            raise NotFound(f"No tool `{name[:_SHOWN]}` in `{toolset}`; {_choice(name, tools)}")
-        return tools[name]
-
-    def tools(self) -> list[Tool]:
-        return [tool for toolset in self.toolsets.values() for tool in toolset.tools.values()]

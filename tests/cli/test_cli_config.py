@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from steeltrap.settings import PREFIX, Settings
+from steeltrap.settings import FIELDS, PREFIX
 
 
 @pytest.fixture
@@ -21,7 +21,7 @@ def test_every_setting_is_named_with_its_value_and_where_it_comes_from(settings,
     monkeypatch.setenv("STEELTRAP_CACHE_MB", "64")
     monkeypatch.setenv("STEELTRAP_USER", "ana")
     found = settings("--agent", "coder")
-    assert list(found) == [PREFIX + name.upper() for name in Settings.model_fields]
+    assert list(found) == [PREFIX + name.upper() for name in FIELDS]
     assert found["STEELTRAP_CACHE_MB"] == (64, "environment")
     assert found["STEELTRAP_DATA"] == (str(data), "environment")
     assert found["STEELTRAP_USER"] == ("ana", "environment")
@@ -43,7 +43,7 @@ def test_no_secret_is_printed(run, monkeypatch):
         assert "https://********@search.example:9200/x" in said
         assert "https://models.example/v1?********" in said
         assert said.count("********") == 5
-    secrets = [name for name, field in Settings.model_fields.items() if not field.repr]
+    secrets = [name for name, field in FIELDS.items() if not field.repr]
     assert {"gateway_secret", "metrics_token", "embedder_key", "opensearch_url"} == set(secrets)
 
 

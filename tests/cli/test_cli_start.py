@@ -80,7 +80,8 @@ def recalled(environment, *arguments, **options):
     return subprocess.run(command("recall", *arguments), env=environment, text=True, check=False, **options)
 
 
-def test_a_plain_recall_imports_nothing_that_it_does_not_need(environment):
+def test_a_plain_recall_imports_nothing_that_it_does_not_need(environment, run):
+    assert run("remember", "Alice likes green tea").exit_code == 0
     code = "import sys; from steeltrap.cli import main; sys.argv[1:] = ['recall', 'tea']; main()"
     done = subprocess.run(
         [sys.executable, "-X", "importtime", "-c", code], env=environment, capture_output=True, text=True, check=True
@@ -88,6 +89,8 @@ def test_a_plain_recall_imports_nothing_that_it_does_not_need(environment):
     imported = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines() if line.startswith("import time:")}
     assert "steeltrap.engine.searching" in imported
     unneeded = {
+        "pydantic",
+        "pydantic_core",
         "typer",
         "rich",
         "fsrs",
@@ -113,9 +116,19 @@ def test_a_plain_recall_imports_nothing_that_it_does_not_need(environment):
 
 
 def test_a_plain_recall_answers_as_one_with_options_does(environment, run):
-    for text in ("Alice likes green tea", "Bob's dog is called Rex"):
-        assert run("remember", text).exit_code == 0
-    for query in ("what does Alice drink", "Rex", "", "'"):
+    pets = {"tags": ["pets"], "scope": "home/pets", "occurred_at": "2026-05-12", "pinned": True}
+    about = {"conversation_id": "c", "metadata": {"title": "About Rex"}, "occurred_at": "2026-05-12T09:30:00Z"}
+
+    def save(content, **fields):
+        return json.loads(run("call", "core.save", json.dumps({"content": content, **fields})).stdout)["id"]
+
+    save("Alice likes green tea")
+    save("Bob's dog is called Rex", **pets)
+    old = save("Rex likes long walks " + "in the rain " * 1000, **about)
+    save("Rex likes short walks", supersedes=[old])
+    queries = ("what does Alice drink", "Rex", "", "'", "zebra", "walks of Rex before", "on 2026-05-12")
+    queries += ("x" * 1001, "y" * 9000)
+    for query in queries:
         plainly, typed = recalled(environment, query), recalled(environment, query, "--limit", "5")
         assert plainly.stdout == typed.stdout
         assert (plainly.returncode, plainly.stderr) == (typed.returncode, typed.stderr)

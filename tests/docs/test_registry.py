@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from docs import registry
 from steeltrap.cli.app import app
-from steeltrap.settings import PREFIX, Settings
+from steeltrap.settings import FIELDS, PREFIX
 
 ROOT = Path(__file__).parents[2]
 ENTRY = json.loads(registry.SERVER.read_text())
@@ -119,5 +119,5 @@ def test_a_client_that_installs_from_the_registry_starts_the_mcp_server() -> Non
     arguments = [each["value"] for each in package["packageArguments"]]
     assert arguments == shlex.split("mcp")
     assert CliRunner().invoke(app, [*arguments, "--help"]).exit_code == 0
-    known = {f"{PREFIX}{name.upper()}" for name in Settings.model_fields}
+    known = {f"{PREFIX}{name.upper()}" for name in FIELDS}
     assert {each["name"] for each in package["environmentVariables"]} <= known

@@ -109,7 +109,7 @@ class Client:
 
     def _settings(self, settings: dict[str, Any]) -> Any:
         urls = {"opensearch_url": self.index.url, "dynamodb_url": self.table.url}
-        return self.home.parts.settings.model_copy(update={**urls, **settings})
+        return self.home.parts.settings.with_values(**urls, **settings)
 
     def close(self) -> None:
         for each in self._opened:

@@ -144,7 +144,7 @@ def test_a_dead_letter_goes_to_the_queue_with_what_a_replay_needs(parts: RealPar
 def test_a_change_whose_dead_letter_can_not_be_sent_is_retried(home: Home) -> None:
     poison, fine = save(home.space, "a"), save(home.space, "b")
     spoilt = _spoilt(home.of(poison.id)[0])
-    settings = home.parts.settings.model_copy(update={"index_dead_letter_queue": f"{NOWHERE}/1/dead-letters"})
+    settings = home.parts.settings.with_values(index_dead_letter_queue=f"{NOWHERE}/1/dead-letters")
     following = runtime_aws.open_indexer(settings)
     assert following.take([spoilt, *home.of(fine.id)], timeout=SECONDS) == [spoilt["dynamodb"]["SequenceNumber"]]
     following.close()
@@ -152,7 +152,7 @@ def test_a_change_whose_dead_letter_can_not_be_sent_is_retried(home: Home) -> No
 
 
 def test_what_is_saved_while_the_index_is_down_is_found_at_once_and_indexed_later(home: Home) -> None:
-    settings = home.parts.settings.model_copy(update={"opensearch_url": NOWHERE})
+    settings = home.parts.settings.with_values(opensearch_url=NOWHERE)
     store = runtime_aws.open_store(settings, home.parts.embedder, home.clock)
     memory = save(space_of(store, home.name), "the heron")
     matches = search(space_of(store, home.name), "heron")
@@ -180,7 +180,7 @@ def _as_lambda_has_it(record: Any) -> Any:
 def test_the_function_indexes_an_event_of_the_stream_and_reports_only_what_may_pass_later(home: Home) -> None:
     memory = save(home.space, "the heron")
     records = json.loads(json.dumps([_as_lambda_has_it(each) for each in home.records()], default=str))
-    down = runtime_aws.open_indexer(home.parts.settings.model_copy(update={"opensearch_url": NOWHERE}))
+    down = runtime_aws.open_indexer(home.parts.settings.with_values(opensearch_url=NOWHERE))
     reported = stream_handler(open=lambda: down)({"Records": records}, None)
     down.close()
     place = home.of(memory.id)[0]["dynamodb"]["SequenceNumber"]

@@ -111,7 +111,7 @@ def test_an_id_that_is_written_again_after_a_forget_is_found_whatever_comes_agai
 @contextmanager
 def _restored(client: Client, items: list[Any]) -> Iterator[str]:
     """A table with the items of a backup, as AWS restores one: beside the old, under another name."""
-    settings = client.home.parts.settings.model_copy(update={"memory_table": f"restored-{uuid4().hex[:12]}"})
+    settings = client.home.parts.settings.with_values(memory_table=f"restored-{uuid4().hex[:12]}")
     assert runtime_aws.set_up(settings, client.home.parts.embedder, expire=False) == [settings.memory_table]
     dynamodb = boto3.client("dynamodb", endpoint_url=settings.dynamodb_url)
     try:

@@ -13,8 +13,7 @@ from infra.stack import Steeltrap
 from infra.stage import Stage
 
 from components import check_node
-from steeltrap.tools import Catalogue
-from steeltrap.toolsets import CATALOGUE
+from steeltrap.toolsets import CATALOGUE, Catalogue
 
 Resource = dict[str, Any]
 

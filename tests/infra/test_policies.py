@@ -8,8 +8,8 @@ from infra.plan import agent_function, mcp_function, tool_functions
 from synthesised import STAGES, synthesise, template
 
 from steeltrap.model import JsonObject
-from steeltrap.tools import Answer, Catalogue, Input
-from steeltrap.toolsets import CATALOGUE
+from steeltrap.tools import Answer, Input
+from steeltrap.toolsets import CATALOGUE, Catalogue
 
 READS = {"dynamodb:BatchGetItem", "dynamodb:Query"}
 COUNTS = {"dynamodb:UpdateItem"}

@@ -18,7 +18,7 @@ from faults.real_server import RealServer, serving
 from steeltrap.model import Caller, UserRef
 from steeltrap.runtime import local
 from steeltrap.servers.auth.api_keys import ApiKeys
-from steeltrap.settings import Settings, read_settings
+from steeltrap.settings import FIELDS, read_settings
 from surfaces.machines import EMBEDDER, over_http, tell_in_turn
 
 DEPLOY: Final = Path(__file__).parents[2] / "deploy"
@@ -57,7 +57,7 @@ def test_every_setting_is_one_that_the_program_takes(name: str) -> None:
     environment = ENVIRONMENTS[name]
     named = {key.removeprefix("STEELTRAP_").lower() for key in environment if key.startswith("STEELTRAP_")}
     assert named
-    assert named <= Settings.model_fields.keys()
+    assert named <= FIELDS.keys()
     assert read_settings(dict(environment)).auth == environment.get("STEELTRAP_AUTH", "local")
 
 

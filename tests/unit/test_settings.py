@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from steeltrap import settings as module
 from steeltrap.errors import InvalidInput
-from steeltrap.settings import Settings, read_settings
+from steeltrap.settings import FIELDS, Settings, read_settings
 
 
 def test_an_empty_environment_gives_the_defaults() -> None:
@@ -289,3 +290,34 @@ def test_a_setting_of_a_newer_version_is_ignored_with_one_warning(
     [record] = caplog.records
     assert "'hue' in " in record.getMessage()
     assert "is not a setting of this version and is ignored" in record.getMessage()
+
+
+_VALUES = (
+    *("", " ", "0", "1", "007", "12", "65", "99999", "9999999999", "-1", "+1", "1.5", "1e3", "١", "x", "xy", "a b"),
+    *("true", "True", "on", "off", "sqlite", "aws", "s3://bucket", "http://x", "json", "JSON", "redact", "es", "aoss"),
+    *("Europe/Lisbon", "Europe/Nowhere", "x-next", "https://a.aoss.amazonaws.com", "memory:read", "\udcff", "5s"),
+)
+
+
+@pytest.mark.parametrize("name", FIELDS)
+def test_a_value_that_is_taken_at_first_sight_is_the_one_that_pydantic_takes(name: str) -> None:
+    for value in _VALUES:
+        if (taken := module._plainly(name, value)) is not None:
+            checked = getattr(module._model().model_validate({name: value}), name)
+            assert (type(taken), taken) == (type(checked), checked)
+
+
+def test_every_default_is_one_that_pydantic_takes() -> None:
+    defaults = Settings()
+    assert defaults.explicit == frozenset()
+    checked = module._model().model_validate({name: getattr(defaults, name) for name in FIELDS})
+    assert {name: getattr(checked, name) for name in FIELDS} == {name: getattr(defaults, name) for name in FIELDS}
+
+
+def test_settings_remember_which_of_them_were_given() -> None:
+    settings = read_settings({"STEELTRAP_USER": "ana", "STEELTRAP_RETENTION_DAYS": "1.5"})
+    assert settings.explicit == {"user", "retention_days"}
+    changed = settings.with_values(agent="writer")
+    assert (changed.explicit, changed.user, changed.agent) == ({"user", "retention_days", "agent"}, "ana", "writer")
+    with pytest.raises(TypeError, match="usr"):
+        Settings(usr="ana")

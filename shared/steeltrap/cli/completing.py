@@ -33,9 +33,9 @@ def tools(incomplete: str) -> Choices:
 
 def settings(incomplete: str) -> Choices:
     """The names of settings, as `config set` takes them."""
-    from ..settings import Settings
+    from ..settings import FIELDS
 
-    described = {name: each.description or "" for name, each in Settings.model_fields.items() if name != "data"}
+    described = {name: each.metadata["description"] for name, each in FIELDS.items() if name != "data"}
     return _beginning(described, incomplete)
 
 

@@ -55,12 +55,12 @@ def show_settings(
     if context.invoked_subcommand is not None:
         context.obj = data
         return
-    from ..settings import PREFIX, gather, settings_of
+    from ..settings import FIELDS, PREFIX, gather, settings_of
 
     gathered = gather(data=data and data.expanduser(), user=user, agent=agent)
     settings = settings_of(gathered)
     rows = []
-    for name in type(settings).model_fields:
+    for name in FIELDS:
         source = gathered.given[name].source if name in gathered.given else "default"
         rows.append({"name": PREFIX + name.upper(), "value": shown(settings, name), "source": source})
     if as_json:
@@ -123,11 +123,11 @@ def keep(data: Path | None, values: "dict[str, str | int | float | bool | None]"
     new = settings_file.changed(text, values)
     if new != (text or ""):
         settings_file.write(folder, new)
-    return Settings.model_validate({})
+    return Settings()
 
 
 def _masked(settings: "Settings", name: str, value: str | int | float | bool) -> Any:
-    masked = shown(settings.model_copy(update={name: value}), name)
+    masked = shown(settings.with_values(**{name: value}), name)
     return str(masked).lower() if isinstance(masked, bool) else masked
 
 
@@ -143,12 +143,14 @@ def _say_afterwards(name: str) -> None:
 
 def shown(settings: "Settings", name: str) -> Any:
     """A setting's value, without what only its reader may know."""
-    value = settings.model_dump(mode="json", include={name})[name]
+    from ..settings import FIELDS
+
+    value = settings.as_json()[name]
     if not isinstance(value, str):
         return value
     if "://" in value:  # an address may have a password, and a key in its query
         return _QUERY.sub(f"?{_HIDDEN}", _CREDENTIALS.sub(f"://{_HIDDEN}@", value))
-    return _HIDDEN if value and not type(settings).model_fields[name].repr else value
+    return _HIDDEN if value and not FIELDS[name].repr else value
 
 
 _UNSHOWN: Final = ("Cc", "Cs", "Zl", "Zp")

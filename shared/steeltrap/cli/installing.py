@@ -266,8 +266,8 @@ def introduction(client: str, settings: "Settings", *, hooks: bool) -> str:
 
 def _to_carry(gathered: "Gathered", settings: "Settings") -> dict[str, Any]:
     """The settings of the environment alone, which a client would not have, as their file is to have them."""
-    stored, values = settings_file.read(settings.data), settings.model_dump(mode="json")
-    defaults = type(settings).model_validate({}).model_dump(mode="json")
+    stored, values = settings_file.read(settings.data), settings.as_json()
+    defaults = type(settings)().as_json()
     return {
         name: values[name]
         for name, variable in gathered.given.items()

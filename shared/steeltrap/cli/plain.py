@@ -55,7 +55,7 @@ def _recall(query: str) -> NoReturn:
 
     try:
         with explained(), opened() as memory:
-            recalling.recall(memory, query)
+            recalling.recall_plainly(memory, query)
             is_local = memory.settings.store_kind == "sqlite"
         sys.stdout.flush()
     except BrokenPipeError:

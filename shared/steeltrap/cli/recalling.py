@@ -1,9 +1,51 @@
 """A search and its answer on a terminal: what `recall` does once its options are read."""
 
-from typing import Any
+import logging
+from typing import Any, Final
 
+from .. import record
+from ..engine import searching
+from ..model import DEFAULT_SCOPE, Filter, Hit, JsonObject, Search
+from ..ranking.choosing import asks_for_past
+from ..text.frames import excerpt
 from .session import CliSession, complain, say, write_json
 from .showing import Reader, indented, say_about
+
+_LIMIT: Final = 5
+_SECONDS: Final = 15.0
+_SHORT: Final = 1000
+"""Characters of a query that the tool takes in any case."""
+
+
+def recall_plainly(memory: CliSession, query: str) -> None:
+    """The same as `recall` without options, and in half the time: the tool's models take longer to load than a search,
+    so the engine is asked itself, where nothing but its answer is wanted of a tool. Raises SteeltrapError."""
+    is_counted = memory.door.counters is not None or logging.getLogger("steeltrap").isEnabledFor(logging.INFO)
+    if is_counted or memory.settings.store_kind != "sqlite" or not query.strip() or len(query) > _SHORT:
+        return recall(memory, query)
+    search = Search(
+        query=query,
+        limit=_LIMIT,
+        filter=Filter(include_superseded=asks_for_past(query)),
+        related_only=True,
+        precision="likely",
+    )
+    found = searching.search(memory.call(_SECONDS), search)
+    nearest = found.outcome.nearest
+    outcome: JsonObject = {"kind": found.outcome.kind.value, "message": found.outcome.message}
+    if nearest is not None:
+        outcome["nearest"] = {"content": excerpt(nearest.memory.content)}
+    return _print(memory, [_shown(hit) for hit in found.hits], outcome)
+
+
+def _shown(hit: Hit) -> JsonObject:
+    """A hit as the tool shows it, as far as it is printed."""
+    return {
+        "scope": DEFAULT_SCOPE,
+        **record.encode(hit.memory),
+        "score": hit.score,
+        "less_sure": hit.less_sure,
+    }
 
 
 def recall(
@@ -11,7 +53,7 @@ def recall(
     query: str,
     *,
     why: bool = False,
-    limit: int = 5,
+    limit: int = _LIMIT,
     tags: list[str] | None = None,
     scope: str | None = None,
     superseded: bool = False,
@@ -21,7 +63,7 @@ def recall(
     as_json: bool = False,
 ) -> None:
     """Print the memories that a query finds. Raises SteeltrapError."""
-    reader, unseen = Reader.of(memory), 0
+    reader = Reader.of(memory)
     answer = memory.ask(
         "core.search",
         query=query,
@@ -35,21 +77,25 @@ def recall(
         related_only=True,
         precision="all" if everything else "likely",
     )
-    if answer["outcome"]["kind"] == "nothing_stored" and not turns:
-        unseen = memory.ask("core.stats")["turns"]
     if as_json:
         return write_json(answer)
-    less_sure = [hit for hit in answer["results"] if hit.get("less_sure")]
-    for hit in answer["results"]:
+    return _print(memory, answer["results"], answer["outcome"], turns=turns)
+
+
+def _print(memory: CliSession, results: list[JsonObject], outcome: JsonObject, *, turns: bool = False) -> None:
+    reader, unseen = Reader.of(memory), 0
+    if outcome["kind"] == "nothing_stored" and not turns:
+        unseen = memory.ask("core.stats")["turns"]
+    less_sure = [hit for hit in results if hit.get("less_sure")]
+    for hit in results:
         if less_sure and hit is less_sure[0]:
             say(("Less sure:", "dim"))
         _print_hit(hit, reader)
     if unseen:
         complain(f"Only {unseen:,} messages of conversations are stored yet; search them with recall --turns.")
-    elif not answer["results"] or answer["outcome"]["kind"] in ("degraded", "offline"):
-        nearest = answer["outcome"].get("nearest")
-        complain(answer["outcome"]["message"] + (f" Nearest: {nearest['content']}" if nearest else ""))
-    return None
+    elif not results or outcome["kind"] in ("degraded", "offline"):
+        nearest = outcome.get("nearest")
+        complain(outcome["message"] + (f" Nearest: {nearest['content']}" if nearest else ""))
 
 
 def _print_hit(hit: dict[str, Any], reader: Reader) -> None:

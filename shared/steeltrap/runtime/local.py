@@ -116,7 +116,7 @@ def open_store(settings: Settings, embedder: Embedder, clock: Clock) -> MemorySt
         clock,
         cache_bytes=cache_bytes,
         retention=settings.retention,
-        takes_over="embedder" not in settings.model_fields_set,
+        takes_over="embedder" not in settings.explicit,
     )
 
 
@@ -416,13 +416,13 @@ def embedder_of_folder(settings: Settings) -> Embedder:
     """The embedder that the settings choose; where nobody chose one, the one that made the folder's vectors, if it is
     installed. Raises InvalidInput when a setting that it needs is missing."""
     embedder = open_embedder(settings)
-    if settings.store != "sqlite" or "embedder" in settings.model_fields_set:
+    if settings.store != "sqlite" or "embedder" in settings.explicit:
         return embedder
     recorded = _recorded(settings)
     if recorded is None or not recorded.endswith(f"+{embedder.name}"):  # `small` is a model beside the default one
         return embedder
     try:
-        small = open_embedder(settings.model_copy(update={"embedder": "small"}))
+        small = open_embedder(settings.with_values(embedder="small"))
     except InvalidInput:
         return embedder  # nothing that is said in the meantime is lost, and searches say what is missing
     return small if small.name == recorded else embedder

@@ -22,7 +22,8 @@ from ..errors import (
 )
 from ..invoke import Door, Result
 from ..model import Caller, JsonObject, Outcome
-from ..tools import Catalogue, Tool
+from ..tools import Tool
+from ..toolsets import Catalogue
 
 PROBLEM_MEDIA: Final = "application/problem+json"
 

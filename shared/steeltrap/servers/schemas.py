@@ -12,7 +12,8 @@ from typing import Final
 from ..errors import InvalidInput
 from ..model import JsonObject, OutcomeKind
 from ..text.schemas import describe
-from ..tools import Catalogue, Tool, Toolset
+from ..tools import Tool, Toolset
+from ..toolsets import Catalogue
 from ..version import VERSION
 from .http import ERROR, MENDABLE, PROBLEM_MEDIA, PROBLEM_SCHEMA, paths
 

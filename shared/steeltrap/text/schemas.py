@@ -10,12 +10,13 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from itertools import islice
 from math import inf
-from typing import Any, Final
-
-from pydantic import ValidationError
+from typing import TYPE_CHECKING, Any, Final
 
 from ..errors import TooLarge
 from ..model import JsonObject
+
+if TYPE_CHECKING:
+    from pydantic import ValidationError
 
 _SHOWN: Final = 60
 _SHOWN_ITEMS: Final = 20
@@ -55,7 +56,7 @@ def plain_schema(schema: JsonObject, *, optional_nulls: bool = False) -> JsonObj
     return dict(plain(schema))
 
 
-def sentence(error: ValidationError, schema: JsonObject, name: str) -> str:
+def sentence(error: "ValidationError", schema: JsonObject, name: str) -> str:
     """The refusal of an object that doesn't fit a schema, which it calls `name`, and what would fit."""
     errors = error.errors(include_url=False)
     # A misspelt name leaves a field missing too; the name is what to say.

@@ -1,22 +1,29 @@
 """The toolsets, each thin over the one engine: names, input models, limits, wording, rendering.
 
-Nothing here has heard of AWS, HTTP or SQL. Importing the catalogue needs no environment and no adapter.
+Nothing here has heard of AWS, HTTP or SQL. Importing the catalogue needs no environment and no adapter; a
+tool is imported when it is asked for.
 """
 
 import sys
-from collections.abc import Iterator, Mapping
-from typing import Final
+from collections.abc import Collection, Iterator, Mapping
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Final
 
-from ..tools import Catalogue, Toolset
+from ..errors import NotFound
+
+if TYPE_CHECKING:
+    from ..tools import Tool, Toolset
+
+_SHOWN: Final = 60
 
 _OUR_OWN: Final = ("agent", "core", "files")
 _NAMES: Final = (*_OUR_OWN, "notes", "categories", "records", "associative", "episodic")
 
 
-class _Toolsets(Mapping[str, Toolset]):
+class _Toolsets(Mapping[str, "Toolset"]):
     """The toolsets by name, each imported when it is first asked for: a function's first call waits for one of them."""
 
-    def __getitem__(self, name: str) -> Toolset:
+    def __getitem__(self, name: str) -> "Toolset":
         if name not in _NAMES:
             raise KeyError(name)
         path = f"{__name__}.{name}" if name in _OUR_OWN else f"{__name__}.dialects.{name}"
@@ -32,6 +39,40 @@ class _Toolsets(Mapping[str, Toolset]):
 
     def __len__(self) -> int:
         return len(_NAMES)
+
+
+def _choice(name: str, names: Collection[str]) -> str:
+    """The known name that is meant, or all of them."""
+    near = get_close_matches(name[:_SHOWN], names, 1)
+    return f"did you mean `{near[0]}`?" if near else f"there are: {', '.join(names)}."
+
+
+class Catalogue:
+    """Every toolset by name, and the way to find a tool."""
+
+    def __init__(self, toolsets: Mapping[str, "Toolset"]) -> None:
+        self.toolsets = toolsets
+
+    def toolset(self, name: str) -> "Toolset":
+        """The toolset of a name. Raises NotFound, which lists the existing ones."""
+        if name not in self.toolsets:
+            raise NotFound(f"No toolset `{name[:_SHOWN]}`; {_choice(name, self.toolsets)}")
+        return self.toolsets[name]
+
+    def tool(self, full_name: str) -> "Tool":
+        """The tool of a name such as `core.save`. Raises NotFound, which lists the existing ones."""
+        toolset, _, name = full_name.partition(".")
+        if not name and toolset not in self.toolsets:
+            tools_named = [tool.full_name for tool in self.tools() if tool.name == toolset]
+            if tools_named:
+                raise NotFound(f"No tool `{toolset}`; did you mean {' or '.join(f'`{each}`' for each in tools_named)}?")
+        tools = self.toolset(toolset).tools
+        if name not in tools:
+            raise NotFound(f"No tool `{name[:_SHOWN]}` in `{toolset}`; {_choice(name, tools)}")
+        return tools[name]
+
+    def tools(self) -> "list[Tool]":
+        return [tool for toolset in self.toolsets.values() for tool in toolset.tools.values()]
 
 
 CATALOGUE = Catalogue(_Toolsets())

@@ -198,4 +198,4 @@ def function_telemetry() -> Telemetry:
 
 def level_of(settings: Settings) -> str:
     """How much a function logs: each call, unless the setting says otherwise."""
-    return settings.log if "log" in settings.model_fields_set else "info"
+    return settings.log if "log" in settings.explicit else "info"

@@ -35,7 +35,8 @@ from ...model import Caller, JsonObject, UserRef
 from ...ports import Deadline
 from ...runtime.local import load, open_door
 from ...settings import Settings, read_settings
-from ...tools import Catalogue, Tool
+from ...tools import Tool
+from ...toolsets import Catalogue
 from ..auth.identity import Authorizer, Identity, claim_names, is_true, one_header, trust
 from ..http import (
     FAULT,

@@ -46,7 +46,7 @@ def authentication(settings: "Settings", auth: Auth | None, headers: dict[str, s
     """The identity that the options say, else the settings, else `headers` where the user's is named. Raises
     InvalidInput."""
     given_headers = {name: header for name, header in headers.items() if header}
-    unsaid = auth is None and "auth" not in settings.model_fields_set
+    unsaid = auth is None and "auth" not in settings.explicit
     method = Auth.HEADERS if unsaid and "user_header" in given_headers else auth or Auth(settings.auth)
     if given_headers and method is not Auth.HEADERS:
         option = f"--{next(iter(given_headers)).replace('_', '-')}"

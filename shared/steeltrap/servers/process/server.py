@@ -124,7 +124,7 @@ def _work(plan: Plan, listener: socket.socket, serves: Callable[[], None]) -> No
     """Serve in a worker's process."""
     settings = plan.settings
     log_to_stderr(settings.log, format=settings.log_format, serving=True)
-    share = settings.model_copy(update={"cache_mb": max(1, settings.cache_mb // plan.workers)})
+    share = settings.with_values(cache_mb=max(1, settings.cache_mb // plan.workers))
     try:
         _serve(replace(plan, settings=share), authentication(settings, plan.auth, plan.headers), listener, serves)
     except SteeltrapError as error:
