@@ -190,8 +190,8 @@ def _renamed(properties: JsonObject, value: JsonObject) -> JsonObject:
 
 def _like(text: str, names: Iterable[str]) -> str | None:
     """The one name that a text spells in another case or with other separators; None where that is none or several."""
-    spelled = _plain(text) if len(text) <= _LONGEST_NAME else ""
-    matches = [name for name in names if _plain(name) == spelled]
+    plain_name = _plain(text) if len(text) <= _LONGEST_NAME else ""
+    matches = [name for name in names if _plain(name) == plain_name]
     return matches[0] if len(matches) == 1 else None
 
 

@@ -33,9 +33,13 @@ class OverFolder:
         )
         if result.error is not None:
             return Answer(error=result.error)
-        if (met := result.outcome) is None:
+        if (call_outcome := result.outcome) is None:
             return Answer(body=result.body)
-        outcome = {"kind": met.kind.value, "message": met.message, "best_score": met.best_score}
+        outcome = {
+            "kind": call_outcome.kind.value,
+            "message": call_outcome.message,
+            "best_score": call_outcome.best_score,
+        }
         return Answer(body=result.body, outcome=outcome)
 
     def as_user(self, user: str, *, agent: str | None, conversation: str | None, timezone: str | None) -> "OverFolder":

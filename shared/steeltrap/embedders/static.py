@@ -347,15 +347,15 @@ class _Model:
         if _PLAIN.fullmatch(text):
             lowered = text.lower()
             words = {word for word in _PLAIN_WORD.findall(lowered) if len(word) <= _LONGEST_WORD}
-            pieces = met = set(chain.from_iterable(map(self._of_word, words)))
+            pieces = word_numbers = set(chain.from_iterable(map(self._of_word, words)))
         else:
             latin = _latin_of(text)
             lowered = _lowered(latin)
             words = {word for word in _WORD.findall(lowered) if len(word) <= _LONGEST_WORD}
-            met = set(chain.from_iterable(map(self._of_word, words)))
+            word_numbers = set(chain.from_iterable(map(self._of_word, words)))
             pieces = set(self._pieces.encode(latin))
         language = self._language(words)
-        places_by_word = self._foreign(words, met) if language is None else self._known(words, language)
+        places_by_word = self._foreign(words, word_numbers) if language is None else self._known(words, language)
         if not places_by_word:
             return {piece for piece in pieces if piece < self._size}, [], None
         rest = _WORD.sub(lambda word: " " if word[0] in places_by_word else word[0], lowered.translate(_MARKS))
@@ -391,13 +391,13 @@ class _Model:
         with readable():
             return self._languages.sum_of(places, language)
 
-    def _foreign(self, words: set[str], met: set[int]) -> dict[str, tuple[int, ...]]:
+    def _foreign(self, words: set[str], word_numbers: set[int]) -> dict[str, tuple[int, ...]]:
         """Which words of a text in another language the lexicon knows, with their places there; none of an English
-        text. `met` is what the words were looked up as.
+        text. `word_numbers` are the pieces of the words.
         """
-        if max(met, default=0) < self._size:
+        if max(word_numbers, default=0) < self._size:
             return {}
-        odds = self._lexicon.odds([piece - self._size for piece in met if piece >= self._size], words)
+        odds = self._lexicon.odds([piece - self._size for piece in word_numbers if piece >= self._size], words)
         # Nearly all English texts end here: what follows takes as long as all the rest.
         if odds < FOREIGN:
             return {}

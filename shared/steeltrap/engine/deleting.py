@@ -86,12 +86,12 @@ def delete_matching(call: Call, criteria: Filter) -> Deleted:
     refused."""
     filter = _checked(criteria, "deleted")
     deleted: list[str] = []
-    spared = 0
-    while page := call.space.page(filter, limit=_PAGE, offset=spared).memories:
-        doomed = [memory.id for memory in page if not memory.pinned]
-        spared += len(page) - len(doomed)
+    pinned_count = 0
+    while page := call.space.page(filter, limit=_PAGE, offset=pinned_count).memories:
+        doomed_ids = [memory.id for memory in page if not memory.pinned]
+        pinned_count += len(page) - len(doomed_ids)
         try:
-            part = delete_all(call, doomed)
+            part = delete_all(call, doomed_ids)
         except Unavailable:
             if not deleted:
                 raise
@@ -162,24 +162,24 @@ def erase(call: Call, ids: Sequence[str], *, with_merged: bool = False) -> Erase
     """
     call.space.check_purge()
     erased = Erased(ids=list(ids))
-    doomed = set(ids)
+    doomed_ids = set(ids)
     for _ in range(_ROUNDS):
         try:
-            traces = _look(call, erased, doomed)
+            traces = _look(call, erased, doomed_ids)
         except Unavailable:
-            if doomed:
+            if doomed_ids:
                 raise
             return erased  # it is gone, and a repeated call would not know it
-        along = _along(erased, traces, doomed, with_merged=with_merged)
-        shrunk = [id for id in traces.episodes if id not in along and id not in doomed]
+        along = _along(erased, traces, doomed_ids, with_merged=with_merged)
+        shrunk = [id for id in traces.episodes if id not in along and id not in doomed_ids]
         shrunk = [id for id in shrunk if traces.episodes[id] & erased.message_keys]
         erased.remnants = traces.remnants
-        if not (doomed or along or shrunk):
+        if not (doomed_ids or along or shrunk):
             erased.is_checked = True
             break
         _rewrite(call, erased, shrunk)
-        _purge(call, erased, along, doomed)
-        doomed = set()
+        _purge(call, erased, along, doomed_ids)
+        doomed_ids = set()
     return erased
 
 
@@ -194,15 +194,15 @@ def rewrite_without(call: Call, episode: Memory, turns: Iterable[Memory]) -> Mem
     return new
 
 
-def _look(call: Call, erased: Erased, doomed: Collection[str]) -> _Traces:
+def _look(call: Call, erased: Erased, doomed_ids: Collection[str]) -> _Traces:
     """Look at every image there is, earlier ones too."""
-    images = call.space.get(list(doomed), deleted=True) if doomed else {}
+    images = call.space.get(list(doomed_ids), deleted=True) if doomed_ids else {}
     erased.conversations |= {m.conversation_id for m in images.values() if m.conversation_id is not None}
     traces = _Traces()
-    remnant = None if doomed else _Remnant(erased)
+    remnant = None if doomed_ids else _Remnant(erased)
     for earlier in (False, True):
         for image in call.in_time(call.space.images(earlier=earlier)):
-            _note(traces, image, erased, doomed)
+            _note(traces, image, erased, doomed_ids)
             if remnant is not None and image.id not in traces.remnants and (why := remnant.why(image)):
                 traces.remnants[image.id] = why
     return traces
@@ -227,7 +227,7 @@ class _Remnant:
         return "names it" if is_named or not references(image).isdisjoint(self._gone) else ""
 
 
-def _note(traces: _Traces, image: Memory, erased: Erased, doomed: Collection[str]) -> None:
+def _note(traces: _Traces, image: Memory, erased: Erased, doomed_ids: Collection[str]) -> None:
     sources = merged_from(image)
     is_near = image.conversation_id in erased.conversations
     if sources:
@@ -236,13 +236,13 @@ def _note(traces: _Traces, image: Memory, erased: Erased, doomed: Collection[str
         (traces.turns if image.source == "conversation" else traces.episodes)[image.id] |= keys
         if image.source == "conversation" and 2 * len(image.content.encode()) > MAX_CONTENT_BYTES:
             traces.long.add(image.id)
-    if is_near or sources or image.id in doomed:
+    if is_near or sources or image.id in doomed_ids:
         traces.texts[image.id] |= dict.fromkeys(texts_of(image))
 
 
-def _along(erased: Erased, traces: _Traces, doomed: Collection[str], *, with_merged: bool) -> list[str]:
+def _along(erased: Erased, traces: _Traces, doomed_ids: Collection[str], *, with_merged: bool) -> list[str]:
     """The ids of what goes along, and note what all of it says."""
-    erased_ids = {*doomed, *erased.all()}
+    erased_ids = {*doomed_ids, *erased.all()}
     messages = [{id, *(piece_id(id, n) for n in range(1, _MOST_PIECES))} & {*traces.turns} for id in traces.long]
     while True:
         message_keys = erased.message_keys | {
@@ -258,19 +258,19 @@ def _along(erased: Erased, traces: _Traces, doomed: Collection[str], *, with_mer
             break
         erased_ids |= more
     candidates = traces.turns.keys() | traces.episodes.keys() | traces.merged.keys()
-    along = [id for id in candidates if id in erased_ids and id not in doomed]
-    for id in (*along, *doomed):
+    along = [id for id in candidates if id in erased_ids and id not in doomed_ids]
+    for id in (*along, *doomed_ids):
         erased.texts |= traces.texts.get(id, {})
     return along
 
 
-def _purge(call: Call, erased: Erased, along: Sequence[str], doomed: Collection[str]) -> None:
+def _purge(call: Call, erased: Erased, along: Sequence[str], doomed_ids: Collection[str]) -> None:
     erased.also |= dict.fromkeys(id for id in along if id not in erased.ids)
-    back = lookups.superseded(call.space, [*along, *doomed])
+    back = lookups.superseded(call.space, [*along, *doomed_ids])
     if more := [*along, *(id for id in erased.rewritten)]:
         call.space.purge(more)
-    if doomed:
-        call.space.purge(list(doomed))
+    if doomed_ids:
+        call.space.purge(list(doomed_ids))
     erased_ids, now = erased.all(), call.now()
     erased.back |= {old.id: None for old in back if old.id not in erased_ids and old.is_visible(now)}
 
@@ -380,15 +380,15 @@ def forget_matching(call: Call, criteria: Filter, *, with_merged: bool = False) 
     No criterion at all is refused.
     """
     filter = replace(_checked(criteria, "forgotten"), include_turns=True)
-    doomed = [
+    doomed_ids = [
         memory.id
         for memory in call.in_time(call.space.images())
         if not memory.pinned and admits(filter, replace(memory, deleted_at=None, expires_at=None), memory.created_at)
     ]
     receipt = Receipt(ids=[], forgotten_at=call.now())
-    for start in range(0, len(doomed), _AT_ONCE):
+    for start in range(0, len(doomed_ids), _AT_ONCE):
         try:
-            receipt = _both(receipt, forget_all(call, doomed[start : start + _AT_ONCE], with_merged=with_merged))
+            receipt = _both(receipt, forget_all(call, doomed_ids[start : start + _AT_ONCE], with_merged=with_merged))
         except Unavailable:
             if not receipt.ids:
                 raise

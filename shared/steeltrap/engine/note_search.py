@@ -58,12 +58,12 @@ def _best(call: Call, query: str, spans: Sequence[str], query_vector: Embedding,
     words = frozenset(query_tokens(query))
     words_of_spans = [words & frozenset(tokens(span)) for span in spans]
     # A word that every chunk has tells them apart no better than one that none has.
-    worth = {
+    word_weights = {
         word: 1 / sum(word in of_span for of_span in words_of_spans) for of_span in words_of_spans for word in of_span
     }
-    whole = sum(worth.values()) or 1.0
+    whole = sum(word_weights.values()) or 1.0
     weight = call.rules.ranking.vector
-    scores = [(1 - weight) * sum(worth[word] for word in sorted(of_span)) / whole for of_span in words_of_spans]
+    scores = [(1 - weight) * sum(word_weights[word] for word in sorted(of_span)) / whole for of_span in words_of_spans]
     if len(vectors) == len(spans):
         for place, vector in enumerate(vectors):
             scores[place] += weight * calibrated(nearest(query_vector, [vector]), call.embedder.unrelated)

@@ -253,20 +253,20 @@ def cleanup_sessions(call: Call, max_age: timedelta, id: str | None = None) -> C
     idle = [s for s in list_sessions(call) if s.last_activity <= cutoff and id in (None, s.id)]
     ended: list[SessionUse] = []
     deleted: list[str] = []
-    spared = 0
+    pinned_count = 0
     for session in idle:
         try:
             deletion = _end(call, session, cutoff)
         except Unavailable:
             if not ended:
                 raise
-            return CleanedUp(sessions=ended, deleted=deleted, spared=spared, more=True)
+            return CleanedUp(sessions=ended, deleted=deleted, spared=pinned_count, more=True)
         ended.append(session)
         deleted += deletion.deleted
-        spared += deletion.spared
+        pinned_count += deletion.spared
         if deletion.more:
-            return CleanedUp(sessions=ended, deleted=deleted, spared=spared, more=True)
-    return CleanedUp(sessions=ended, deleted=deleted, spared=spared)
+            return CleanedUp(sessions=ended, deleted=deleted, spared=pinned_count, more=True)
+    return CleanedUp(sessions=ended, deleted=deleted, spared=pinned_count)
 
 
 def check_session_id(id: str) -> str:

@@ -245,8 +245,8 @@ def _corrected(call: Call, query: Query, text: str, matches: Matches) -> dict[st
     knows = call.embedder.knows if isinstance(call.embedder, KnowsWords) else None
     for word in misspelt(text, frequencies, knows):
         near = corrections(word)
-        counted = call.space.search(replace(query, tokens=tuple(near), embedding=None, per_leg=1, during=()))
-        better = best_correction(word, near, counted.candidates.frequencies)
+        answer = call.space.search(replace(query, tokens=tuple(near), embedding=None, per_leg=1, during=()))
+        better = best_correction(word, near, answer.candidates.frequencies)
         if better is not None:
             spellings = [each for each in _WORD.findall(text) if runs(each) == [word]]
             corrected |= {each: better.capitalize() if each[0].isupper() else better for each in spellings}

@@ -94,27 +94,27 @@ def recorded(
 ) -> Iterator[Callable[[], Call]]:
     """Record an import while it runs. The calls that are made by what this gives belong to it, and each of them notes
     how far it is. An import that ends by an exception, or whose process is killed, stays listed as unfinished."""
-    noted = importing.begin(new_call(), name, formats, process=this_process())
-    tally.import_id = noted.id
+    import_run = importing.begin(new_call(), name, formats, process=this_process())
+    tally.import_id = import_run.id
 
     def call_of_import() -> Call:
         call = new_call()
-        importing.note(call, _counted(noted, tally))
-        call.import_id = noted.id
+        importing.note(call, _counted(import_run, tally))
+        call.import_id = import_run.id
         return call
 
     try:
         yield call_of_import
     except BaseException:
         with suppress(SteeltrapError):
-            importing.stop(new_call(), _summed_up(noted, tally))
+            importing.stop(new_call(), _summed_up(import_run, tally))
         raise
-    importing.done(new_call(), _summed_up(noted, tally))
+    importing.done(new_call(), _summed_up(import_run, tally))
 
 
-def _counted(noted: Import, tally: Tally) -> Import:
+def _counted(import_run: Import, tally: Tally) -> Import:
     return replace(
-        noted,
+        import_run,
         found=tally.found,
         written=tally.written,
         skipped=tally.skipped,
@@ -123,9 +123,9 @@ def _counted(noted: Import, tally: Tally) -> Import:
     )
 
 
-def _summed_up(noted: Import, tally: Tally) -> Import:
+def _summed_up(import_run: Import, tally: Tally) -> Import:
     """The same with what became of each file, which is written once."""
-    return replace(_counted(noted, tally), files=tuple(tally.by_file()[:_KEPT_FILES]), file_count=len(tally.files))
+    return replace(_counted(import_run, tally), files=tuple(tally.by_file()[:_KEPT_FILES]), file_count=len(tally.files))
 
 
 def run(

@@ -139,11 +139,11 @@ def _best_start(text: str, query_words: Set[str], room: int) -> int:
     """Where the preview begins: at 0, or so that the part with most of the query's words lies in its middle."""
     parts = [(start, text[start:stop]) for start, stop in _parts(text)]
     word_sets = [query_words & set(tokens(part)) for _, part in parts]
-    worth = _worth(query_words, word_sets)
+    weights = _worth(query_words, word_sets)
     sizes = [estimate_tokens(part) + 1 for _, part in parts]
-    scores = list(_scores(word_sets, sizes, room, worth))
+    scores = list(_scores(word_sets, sizes, room, weights))
     best = max(scores, default=0.0)
-    if not scores or scores[0] + OPENING * sum(worth.values()) >= best:
+    if not scores or scores[0] + OPENING * sum(weights.values()) >= best:
         return 0
     first = scores.index(best)
     last = first
@@ -155,7 +155,9 @@ def _best_start(text: str, query_words: Set[str], room: int) -> int:
     return parts[first][0]
 
 
-def _scores(word_sets: Sequence[Set[str]], sizes: Sequence[int], room: int, worth: dict[str, float]) -> Iterator[float]:
+def _scores(
+    word_sets: Sequence[Set[str]], sizes: Sequence[int], room: int, weights: dict[str, float]
+) -> Iterator[float]:
     """The value of the words in a preview, for each part that it may begin with. Its end only moves on, so each part
     comes in once and goes once."""
     counts: Counter[str] = Counter()
@@ -165,7 +167,7 @@ def _scores(word_sets: Sequence[Set[str]], sizes: Sequence[int], room: int, wort
             counts.update(word_sets[end])
             room -= sizes[end]
             end += 1
-        yield sum(worth[word] for word in sorted(counts))
+        yield sum(weights[word] for word in sorted(counts))
         room += size
         counts -= Counter(word_sets[first])
 

@@ -398,7 +398,7 @@ def _keyword(candidates: Candidates, near: "_Near", weights: Weights) -> Column:
     whole = mass(candidates)
     if candidates.bm25 is None or whole <= 0:
         return np.zeros(len(candidates))
-    heard = candidates.bm25.astype(np.float64)
+    context_scores = candidates.bm25.astype(np.float64)
     for places, scores in candidates.terms if len(near.in_conversation) else ():
         own = np.zeros(len(candidates))
         own[places] = scores
@@ -407,8 +407,8 @@ def _keyword(candidates: Candidates, near: "_Near", weights: Weights) -> Column:
             for step in (-distance, distance):
                 # The message at `step` from the one that says the term hears it.
                 best = np.maximum(best, weights.window * share * near.at(step, own))
-        heard += best - own
-    return np.minimum(1.0, heard / whole)
+        context_scores += best - own
+    return np.minimum(1.0, context_scores / whole)
 
 
 class _Near:

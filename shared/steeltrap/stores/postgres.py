@@ -140,8 +140,8 @@ class Database:
             cursor = connection.execute(query, values or None, binary=True)
             return cursor.fetchall() if cursor.description else []
 
-    def _require_primary(self, connection: "_Patient", begun: Sequence[Row]) -> None:
-        if begun[0][3]:
+    def _require_primary(self, connection: "_Patient", rows: Sequence[Row]) -> None:
+        if rows[0][3]:
             connection.close()  # the address may lead to the primary next time
             raise _Standby
 

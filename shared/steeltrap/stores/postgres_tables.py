@@ -94,11 +94,11 @@ def _settings() -> Iterator[str]:
 
 def grant(database: Database, role: str) -> None:
     """Give a role all rights that serving needs, and no more. Raises Unavailable."""
-    quoted = '"' + role.replace('"', '""').replace("{", "{{").replace("}", "}}") + '"'
+    identifier = '"' + role.replace('"', '""').replace("{", "{{").replace("}", "}}") + '"'
     database.run(
         [
-            f"GRANT USAGE ON SCHEMA {{schema}} TO {quoted}",
-            *(f"GRANT {', '.join(rights)} ON {{schema}}.{table} TO {quoted}" for table, rights in _RIGHTS.items()),
+            f"GRANT USAGE ON SCHEMA {{schema}} TO {identifier}",
+            *(f"GRANT {', '.join(rights)} ON {{schema}}.{table} TO {identifier}" for table, rights in _RIGHTS.items()),
         ]
     )
 

@@ -249,8 +249,8 @@ class _Reading:
 
     def _ago_before(self, at: int) -> tuple[int, Mention | None] | None:
         for phrase in date_words.AGO_BEFORE:
-            if self._says(at, phrase) and (counted := self._counted(at + len(phrase))) is not None:
-                number, unit, end = counted
+            if self._says(at, phrase) and (match := self._counted(at + len(phrase))) is not None:
+                number, unit, end = match
                 return self._spot(at, end, span=self._back(number, unit), unit=unit)
         return None
 
@@ -271,8 +271,8 @@ class _Reading:
         if (unit := self._unit(at)) is not None:
             # "The last day of the trip" is no day before today.
             return None if unit[0] == "day" else self._spot(start, unit[1], **self._unit_values(unit[0], step))
-        if step < 0 and (counted := self._counted(at)) is not None:
-            number, of, end = counted
+        if step < 0 and (match := self._counted(at)) is not None:
+            number, of, end = match
             return self._spot(start, end, span=recent(self.today, number or 6, of), unit=of)
         if (weekday := self._weekday_at(at)) is not None:
             return self._spot(start, weekday[1], span=weekday_of(self.today, weekday[0], step), weekday=weekday[0])
@@ -294,8 +294,8 @@ class _Reading:
 
     def _number_first(self, at: int) -> tuple[int, Mention | None] | None:
         """ "three days ago", "les trois derniers jours"."""
-        if (counted := self._counted(at)) is not None:
-            number, unit, end = counted
+        if (match := self._counted(at)) is not None:
+            number, unit, end = match
             if self._at(end) in date_words.AGO_AFTER:
                 return self._spot(at, end + 1, span=self._back(number, unit), unit=unit)
             if self._at(end) in date_words.LAST and self._at(end) not in ("last", "past"):
@@ -312,8 +312,8 @@ class _Reading:
         if unit is None or unit[0] == "day":
             return None
         if (step := self._step_after(unit[1])) is None:
-            begun = of_unit(self.today, "weekend", 0 if self.today.weekday() > 4 else -1)
-            return self._spot(at, unit[1], span=begun, unit="weekend") if unit[0] == "weekend" else None
+            weekend = of_unit(self.today, "weekend", 0 if self.today.weekday() > 4 else -1)
+            return self._spot(at, unit[1], span=weekend, unit="weekend") if unit[0] == "weekend" else None
         return self._spot(at, step[1], **self._unit_values(unit[0], step[0]))
 
     def _step_after(self, at: int) -> tuple[int, int] | None:

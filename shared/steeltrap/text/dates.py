@@ -108,8 +108,8 @@ def minute_text(at: When, zone: tzinfo | None) -> str:
 def age(at: When, now: datetime, zone: tzinfo | None) -> str:
     """When something was, as a person would say it: "just now", "yesterday", "last week", "3 months ago"; "today" for
     this day without a time, and nothing for what is yet to come."""
-    here = in_zone(now, zone)
-    days = (here.date() - day_in(at, zone)).days
+    local_now = in_zone(now, zone)
+    days = (local_now.date() - day_in(at, zone)).days
     if not isinstance(at, datetime):
         return _days_ago(days) if days > 0 else "" if days else "today"
     seconds = (now - at).total_seconds()

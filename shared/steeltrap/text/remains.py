@@ -51,8 +51,10 @@ class Words:
         return any(self._is_in(text) for text in texts)
 
     def _is_in(self, text: "Folded") -> bool:
-        met = self._inside.keys() & text.words
-        return text.padded[1:-1] in self._whole or any(p in text.padded for word in met for p in self._inside[word])
+        shared_words = self._inside.keys() & text.words
+        return text.padded[1:-1] in self._whole or any(
+            p in text.padded for word in shared_words for p in self._inside[word]
+        )
 
 
 class Folded:

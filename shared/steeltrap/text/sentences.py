@@ -227,23 +227,23 @@ def _by_worth(parts: Sequence[_Sentence], picks: Sequence[int]) -> Iterator[int]
     while heap:
         before, i = heappop(heap)
         new = parts[i].tokens.difference(*(parts[j].tokens for j in picks))
-        worth = _gain(parts[i], mentions, new)
-        if worth < -before:
-            if worth > 0:
-                heappush(heap, (-worth, i))
-        elif worth > 0:
+        gain = _gain(parts[i], mentions, new)
+        if gain < -before:
+            if gain > 0:
+                heappush(heap, (-gain, i))
+        elif gain > 0:
             yield i
 
 
 def _gain(part: _Sentence, mentions: Counter[str], new: frozenset[str]) -> float:
-    worth: float = fsum(log(1 + mentions[token]) for token in new) / len(part.text) ** 0.5
+    gain: float = fsum(log(1 + mentions[token]) for token in new) / len(part.text) ** 0.5
     if part.text.endswith(("?", "？")):
-        worth *= _QUESTION
+        gain *= _QUESTION
     if part.role == "assistant":
-        worth *= _ASSISTANT
+        gain *= _ASSISTANT
     if any(char.isdigit() for char in part.text):
-        worth *= _FIGURES
-    return worth
+        gain *= _FIGURES
+    return gain
 
 
 def _joined(parts: Sequence[_Sentence], picks: Sequence[int]) -> str:
@@ -350,8 +350,8 @@ def passage(spans: Sequence[str], number: int) -> str:
     """One of a text's spans, trimmed, without the part of a word that it may begin with."""
     span = spans[number]
     if number and not (spans[number - 1][-OVERLAP_CHARACTERS - 1].isspace() or span[0].isspace()):
-        begun, space, _ = span[:OVERLAP_CHARACTERS].partition(" ")
-        span = span[len(begun) :] if space else span
+        first_word, space, _ = span[:OVERLAP_CHARACTERS].partition(" ")
+        span = span[len(first_word) :] if space else span
     return span.strip()
 
 

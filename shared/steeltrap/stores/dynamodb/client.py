@@ -157,14 +157,14 @@ class Tables:
         """How memories were read, by id."""
         return self._get(self.usage, user, keys, (), deadline)
 
-    def query(self, user: str, condition: str, values: Mapping[str, Value], deadline: Deadline, **how: Any) -> Any:
+    def query(self, user: str, condition: str, values: Mapping[str, Value], deadline: Deadline, **options: Any) -> Any:
         """Pages of a user's items, read consistently: `Items`, `Count` of each, as they come."""
         request = {
             "TableName": self.memory,
             "ConsistentRead": True,
             "KeyConditionExpression": f"u = :u AND {condition}",
             "ExpressionAttributeValues": to_attributes({":u": user, **values}),
-            **how,
+            **options,
         }
         while True:
             page = self.call("query", request, deadline)
@@ -174,10 +174,10 @@ class Tables:
             request["ExclusiveStartKey"] = page["LastEvaluatedKey"]
 
     def items(
-        self, user: str, condition: str, values: Mapping[str, Value], deadline: Deadline, **how: Any
+        self, user: str, condition: str, values: Mapping[str, Value], deadline: Deadline, **options: Any
     ) -> Iterator[Item]:
         """The items of `query`, one by one."""
-        for page in self.query(user, condition, values, deadline, **how):
+        for page in self.query(user, condition, values, deadline, **options):
             yield from map(from_attributes, page["Items"])
 
     def put_all(self, items: Iterable[Item], deadline: Deadline) -> None:

@@ -97,8 +97,8 @@ def images(partition: Partition, *, earlier: bool) -> Iterator[Memory]:
     if not partition.admit(partition.tables.get(partition.key, [keys.USER], USER, partition.deadline).get(keys.USER)):
         return
     names = {"ProjectionExpression": ", ".join(f"#{name}" for name in items.IMAGE)}
-    spelled = {"ExpressionAttributeNames": {f"#{name}": name for name in items.IMAGE}}
-    stored_items = partition.under(keys.REVISIONS if earlier else keys.MEMORIES, **names, **spelled)
+    aliases = {"ExpressionAttributeNames": {f"#{name}": name for name in items.IMAGE}}
+    stored_items = partition.under(keys.REVISIONS if earlier else keys.MEMORIES, **names, **aliases)
     while block := list(islice(stored_items, _BLOCK)):
         live_items = [item for item in block if "gone" not in item]
         for item, image in zip(live_items, partition.contents(live_items, "image"), strict=True):
@@ -156,8 +156,8 @@ def _latest_writes(partition: Partition, limit: int) -> list[str]:
 
 def _gone(partition: Partition, deleted_before: int) -> list[str]:
     values = {":first": keys.DELETED, ":last": keys.deleted_before(deleted_before)}
-    how: Any = {"IndexName": CREATED, "ProjectionExpression": "k"}
-    sort_keys = [item["k"] for item in partition.items("listed BETWEEN :first AND :last", values, **how)]
+    options: Any = {"IndexName": CREATED, "ProjectionExpression": "k"}
+    sort_keys = [item["k"] for item in partition.items("listed BETWEEN :first AND :last", values, **options)]
     for prefix in (keys.MEMORIES, keys.TURNS, keys.DELETED):
         expired = _listed(partition, prefix, ProjectionExpression="k", FilterExpression="expires_at <= :now")
         sort_keys += [item["k"] for item in expired]
@@ -236,8 +236,10 @@ def _kept_revisions(partition: Partition, id: str, after: int = 0, limit: int | 
     first = keys.revision(id, after + 1)
     if first > last:
         return []
-    how: dict[str, Any] = {} if limit is None else {"Limit": limit}
-    return list(islice(partition.items("k BETWEEN :first AND :last", {":first": first, ":last": last}, **how), limit))
+    options: dict[str, Any] = {} if limit is None else {"Limit": limit}
+    return list(
+        islice(partition.items("k BETWEEN :first AND :last", {":first": first, ":last": last}, **options), limit)
+    )
 
 
 def _walk(partition: Partition, prefix: str, last: str, began: int, young: set[str]) -> Iterator[Memory]:
@@ -267,14 +269,14 @@ def _keys_before(partition: Partition, prefix: str, last: str) -> list[Item]:
     return [item for item in block if item["listed"] != last][:_BLOCK]
 
 
-def _created_since(partition: Partition, began: int, met: set[str], turns: bool) -> Iterator[Memory]:
+def _created_since(partition: Partition, began: int, earlier_ids: set[str], turns: bool) -> Iterator[Memory]:
     recent_items = partition.items(
         "w BETWEEN :began AND :last",
         {":began": began, ":last": keys.LAST_WRITE - 1},
         IndexName=WRITTEN,
         ProjectionExpression="k",
     )
-    fresh = [id for item in recent_items if (id := keys.id_of(text(item, "k"))) not in met]
+    fresh = [id for item in recent_items if (id := keys.id_of(text(item, "k"))) not in earlier_ids]
     for at in range(0, len(fresh), _BLOCK):
         for _, memory, created in _read(partition, fresh[at : at + _BLOCK]):
             if created > began and (turns or memory.source != "conversation"):
@@ -367,8 +369,8 @@ def says_two(partition: Partition, name: str) -> bool:
 
 
 def _first_two(partition: Partition, condition: str, name: str) -> list[str]:
-    how: Any = {"IndexName": SPEAKER, "ProjectionExpression": "speaker", "Limit": 2}
-    pages = partition.tables.query(partition.key, condition, {":name": name}, partition.deadline, **how)
+    options: Any = {"IndexName": SPEAKER, "ProjectionExpression": "speaker", "Limit": 2}
+    pages = partition.tables.query(partition.key, condition, {":name": name}, partition.deadline, **options)
     return [item["speaker"]["S"] for item in next(iter(pages))["Items"]]
 
 
@@ -382,10 +384,10 @@ def _facts(item: Item) -> frozenset[str]:
     return names if isinstance(names, frozenset) else frozenset()
 
 
-def _listed(partition: Partition, prefix: str, *, now: bool | None = True, **how: Any) -> Any:
+def _listed(partition: Partition, prefix: str, *, now: bool | None = True, **options: Any) -> Any:
     values: Any = {":first": prefix, ":last": prefix + _END}
-    if ":superseded" in how.get("FilterExpression", ""):
+    if ":superseded" in options.get("FilterExpression", ""):
         values[":superseded"] = SUPERSEDED
     if now:
         values[":now"] = partition.now()
-    return partition.items("listed BETWEEN :first AND :last", values, IndexName=CREATED, **how)
+    return partition.items("listed BETWEEN :first AND :last", values, IndexName=CREATED, **options)

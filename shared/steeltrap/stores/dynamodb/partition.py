@@ -66,13 +66,13 @@ class Partition:
             )
         return "forgetting" not in user
 
-    def items(self, condition: str, values: Mapping[str, Value], **how: Any) -> Iterator[Item]:
+    def items(self, condition: str, values: Mapping[str, Value], **options: Any) -> Iterator[Item]:
         """Items of a query, one by one."""
-        return self.tables.items(self.key, condition, values, self.deadline, **how)
+        return self.tables.items(self.key, condition, values, self.deadline, **options)
 
-    def under(self, prefix: str, **how: Any) -> Iterator[Item]:
+    def under(self, prefix: str, **options: Any) -> Iterator[Item]:
         """The items whose sort key begins with something."""
-        return self.items("begins_with(k, :prefix)", {":prefix": prefix}, **how)
+        return self.items("begins_with(k, :prefix)", {":prefix": prefix}, **options)
 
     def contents(self, some: Sequence[Item], name: str) -> list[bytes | None]:
         """An attribute of each item, its pieces fetched where it was split."""

@@ -163,10 +163,12 @@ def matches(query: Query, indexed: Indexed, recent: Recent, now: int) -> Matches
     visible_documents = [d for d in recent.documents.values() if sees(query.filter, d.memory, at)]
     admitted = sum(admits(query.filter, d.memory, at) for d in visible_documents)
     candidates = [d for d in recent.documents.values() if admits(query.candidates_filter, d.memory, at)]
-    counted = {d.id: Counter(d.tokens) for d in (*visible_documents, *candidates)} if tokens else {}
-    scorer = _Scorer(query, tokens, indexed, [(len(d.tokens), counted.get(d.id, Counter())) for d in visible_documents])
+    token_counts = {d.id: Counter(d.tokens) for d in (*visible_documents, *candidates)} if tokens else {}
+    scorer = _Scorer(
+        query, tokens, indexed, [(len(d.tokens), token_counts.get(d.id, Counter())) for d in visible_documents]
+    )
     pool = [c for c in indexed.candidates if not recent.has(c.id) and _on_days(query.candidates_filter, c)]
-    pool += [_candidate(d, query, tokens, counted.get(d.id, Counter())) for d in candidates]
+    pool += [_candidate(d, query, tokens, token_counts.get(d.id, Counter())) for d in candidates]
     rows = list(_cut([scorer.scored(c) for c in pool], query))
     return Matches(
         candidates=Candidates.of(rows, documents=scorer.documents, frequencies=scorer.frequencies),
@@ -375,11 +377,11 @@ class BoundsCache:
             self._named.pop(user, None)
 
 
-def _remember(met: OrderedDict[str, T], user: str, what: T) -> None:
-    met[user] = what
-    met.move_to_end(user)
-    while len(met) > _REMEMBERED:
-        met.popitem(last=False)
+def _remember(cache: OrderedDict[str, T], user: str, entry: T) -> None:
+    cache[user] = entry
+    cache.move_to_end(user)
+    while len(cache) > _REMEMBERED:
+        cache.popitem(last=False)
 
 
 class Searcher:
@@ -395,8 +397,8 @@ class Searcher:
         now = partition.now()
         if len(set(query.tokens)) > weights.MOST_TERMS:
             # Which tokens are rare, both have to say before either is asked for them.
-            counted = replace(query, embedding=None, per_leg=0)
-            recent, _, indexed, _ = self._both(partition, self._asking(partition, counted, now), now)
+            count_query = replace(query, embedding=None, per_leg=0)
+            recent, _, indexed, _ = self._both(partition, self._asking(partition, count_query, now), now)
             counts = frequencies(query, indexed or _NOTHING, recent, now)
             query = replace(query, tokens=tuple(weights.rarest(counts)))
         recent, before, indexed, failed = self._both(partition, self._asking(partition, query, now), now)

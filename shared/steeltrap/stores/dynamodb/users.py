@@ -74,8 +74,12 @@ class DynamoCounters:
                 ExpressionAttributeValues=to_attributes({":memories": memories, ":bytes": bytes}),
             )
 
-    def _update(self, user: UserRef, key: str, **how: Any) -> Any:
-        request = {"TableName": self._tables.usage, "Key": to_attributes({"u": counter_key(user.key), "k": key}), **how}
+    def _update(self, user: UserRef, key: str, **options: Any) -> Any:
+        request = {
+            "TableName": self._tables.usage,
+            "Key": to_attributes({"u": counter_key(user.key), "k": key}),
+            **options,
+        }
         return self._tables.call("update_item", request, self._tables.within(_SECONDS))
 
 
@@ -184,27 +188,27 @@ def forget(partition: Partition) -> bool:
 
 def forget_counters(partition: Partition) -> None:
     """Remove what was counted of a user, who may have called and saved nothing."""
-    counted = counter_key(partition.key)
-    counter_keys = [text(item, "k") for item in partition.tables.usage_items(counted, partition.deadline)]
-    partition.tables.delete_usage(counted, counter_keys, partition.deadline)
+    counter_partition = counter_key(partition.key)
+    counter_keys = [text(item, "k") for item in partition.tables.usage_items(counter_partition, partition.deadline)]
+    partition.tables.delete_usage(counter_partition, counter_keys, partition.deadline)
 
 
 def finish_forgetting(partition: Partition) -> None:
     """Remove all items of a user whose forgetting was begun; the user's own is the last."""
     tables, user = partition.tables, partition.key
     ttl = partition.now() // 1_000_000 + TOMBSTONE_SECONDS
-    doomed: list[str] = []
+    obsolete_keys: list[str] = []
     projection = {"ProjectionExpression": "k, w, made, gone"}
     for item in tables.items(user, "k >= :first", {":first": " "}, partition.deadline, **projection):
         key = text(item, "k")
         if key.startswith(keys.MEMORIES):
             _replace_by_tombstone(partition, item, ttl)
         elif key != keys.USER:
-            doomed.append(key)
-        if len(doomed) >= _BLOCK:
-            tables.delete_all(user, doomed, partition.deadline)
-            doomed.clear()
-    tables.delete_all(user, doomed, partition.deadline)
+            obsolete_keys.append(key)
+        if len(obsolete_keys) >= _BLOCK:
+            tables.delete_all(user, obsolete_keys, partition.deadline)
+            obsolete_keys.clear()
+    tables.delete_all(user, obsolete_keys, partition.deadline)
     forget_usage(partition)
     tables.delete_all(user, [keys.USER], partition.deadline)
 

@@ -177,20 +177,20 @@ def every_match(allowed: UserFilter, query: Query, tokens: Sequence[str], after:
 
 def statistics(allowed: UserFilter, filter: Filter, tokens: Sequence[str]) -> Body:
     """Counts over all that the user sees, and the newest version of anything the user has."""
-    counted: Body = {
+    aggregations: Body = {
         "length": {"sum": {"field": "length"}},
         "admitted": {"filter": allowed.admitted(filter)},
     }
     if tokens:
         having = [{"term": {"tokens": token_term(allowed.user, token)}} for token in tokens]
-        counted["having"] = {"filters": {"filters": having}}
+        aggregations["having"] = {"filters": {"filters": having}}
     return {
         "size": 0,
         "track_total_hits": False,
         "query": allowed.everything(),
         "aggs": {
             "newest": _NEWEST,
-            "seen": {"filter": allowed.visible(filter), "aggs": counted},
+            "seen": {"filter": allowed.visible(filter), "aggs": aggregations},
         },
     }
 

@@ -96,8 +96,8 @@ class ForeignDatabase:
         return self._rows(f"SELECT {', '.join(columns)} FROM {table} ORDER BY rowid")
 
     def _generated(self, table: str) -> bool:
-        quoted = table.replace('"', '""')
-        return any(row[6] for row in self._rows(f'PRAGMA table_xinfo("{quoted}")'))
+        identifier = table.replace('"', '""')
+        return any(row[6] for row in self._rows(f'PRAGMA table_xinfo("{identifier}")'))
 
     def _rows(self, statement: str, *functions: str) -> Iterator[tuple[Any, ...]]:
         self._functions = functions

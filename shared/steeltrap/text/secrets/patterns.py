@@ -261,20 +261,20 @@ _MOST: Final = 32 * 1024
 def find_private_keys(data: bytes) -> Iterator[Span]:
     """From BEGIN to its END where a key is between them; else what looks like the part of a key beside the mark."""
     marks = [(match.group(1) == b"BEGIN", match.start(), match.end()) for match in compiled(_MARKS).finditer(data)]
-    begun: tuple[int, int] | None = None
+    first_mark: tuple[int, int] | None = None
     for is_begin, start, end in marks:
         if is_begin:
-            if begun is not None:
-                yield from _cut_after(data, *begun, until=start)
-            begun = start, end
-        elif begun is not None and start - begun[1] <= _MOST:
-            if compiled(_KEY_LINE).search(data, begun[1], start):
-                yield Span(begun[0], end, PRIVATE_KEY)
-            begun = None
+            if first_mark is not None:
+                yield from _cut_after(data, *first_mark, until=start)
+            first_mark = start, end
+        elif first_mark is not None and start - first_mark[1] <= _MOST:
+            if compiled(_KEY_LINE).search(data, first_mark[1], start):
+                yield Span(first_mark[0], end, PRIVATE_KEY)
+            first_mark = None
         else:
             yield from _cut_before(data, start, end)
-    if begun is not None:
-        yield from _cut_after(data, *begun, until=len(data))
+    if first_mark is not None:
+        yield from _cut_after(data, *first_mark, until=len(data))
 
 
 def _cut_after(data: bytes, start: int, end: int, until: int) -> Iterator[Span]:

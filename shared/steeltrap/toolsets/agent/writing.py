@@ -107,7 +107,7 @@ def forget_memory(call: Call, input: ForgetInput) -> str:
     """Delete a memory when the user asks you to forget it."""
     memory = resolved(call, input.id)
     [line] = memory_lines(call, [memory])
-    revived = superseded(call, memory.id)
+    predecessors = superseded(call, memory.id)
     deleting.delete(call, memory.id)
     retention = call.rules.retention
     answer = [
@@ -116,12 +116,12 @@ def forget_memory(call: Call, input: ForgetInput) -> str:
         else f"Deleted; undo_memory_change brings it back within {retention.days:,} days:",
         fenced([line]),
     ]
-    return "\n".join([*answer, *_recalled_again(call, revived)])
+    return "\n".join([*answer, *_recalled_again(call, predecessors)])
 
 
-def _recalled_again(call: Call, revived: Sequence[Memory]) -> list[str]:
+def _recalled_again(call: Call, predecessors: Sequence[Memory]) -> list[str]:
     """The sentence on the memories that a deleted one had superseded, as they were read before."""
-    current = [replace(memory, superseded_by=None, superseded_at=None) for memory in revived]
+    current = [replace(memory, superseded_by=None, superseded_at=None) for memory in predecessors]
     return ["What it had replaced is recalled again:", fenced(memory_lines(call, current))] if current else []
 
 
@@ -133,9 +133,9 @@ class UndoInput(Input):
 def undo_memory_change(call: Call, input: UndoInput) -> str:
     """Undo the last change to a memory: saved, revised or forgotten."""
     id = undoing.last_changed(call) if input.id is None else resolved(call, input.id, deleted=True).id
-    revived = superseded(call, id)
+    predecessors = superseded(call, id)
     memory = undoing.undo(call, id, saves=True)
     [line] = memory_lines(call, [memory])
     if find_known(call, [id]):
         return f"Undone. It is stored as:\n{fenced([line])}"
-    return "\n".join(["Undone. It is deleted:", fenced([line]), *_recalled_again(call, revived)])
+    return "\n".join(["Undone. It is deleted:", fenced([line]), *_recalled_again(call, predecessors)])

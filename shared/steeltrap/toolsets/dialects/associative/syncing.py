@@ -143,14 +143,14 @@ def _import(call: Call, input: SyncInput) -> SyncAnswer:
             prefix=input.scope,
             associations=input.include_associations,
         )
-    counted = replace(
+    record = replace(
         run,
         written=imported.fates["new"] + imported.fates["version"],
         updated=imported.fates["overwritten"] + imported.fates["merged"],
         skipped=imported.fates["skipped"],
         failed=len(imported.errors),
     )
-    importing.done(call, counted)
+    importing.done(call, record)
     summary = SyncSummary(
         imported=imported.fates["new"],
         overwritten=imported.fates["overwritten"],
