@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from strands.types.tools import AgentTool
 
 DESCRIPTION: Final = "What earlier conversations with this user said, and what was saved for later ones."
-"""What the tools of the manager say of the store."""
+"""The store's description in the tools of the manager."""
 _RESULTS: Final = 5
 _QUERY_CHARACTERS: Final = 2000
 
@@ -164,5 +164,5 @@ def _failure(error: SteeltrapError) -> MemoryEntry:
 
 
 def _text(message: "Message") -> str:
-    """What was said: calls of tools, their results and thoughts are left out."""
+    """The text of a message: calls of tools, their results and thoughts are left out."""
     return "\n".join(block["text"] for block in message["content"] if "text" in block).strip()
