@@ -99,8 +99,8 @@ class FarLog(Log):
     def read(self, numbers: Sequence[int]) -> list[bytes | None]:
         return [self._get(numbers[0])] if len(numbers) == 1 else list(self._pool.map(self._get, numbers))
 
-    def read_on(self, n: int) -> list[bytes]:
-        return read_in_waves(self.read, n)
+    def read_on(self, n: int, *, are_many: bool = False) -> list[bytes]:
+        return read_in_waves(self.read, n, are_many=are_many)
 
     def overwrite(self, stubs: Mapping[int, bytes]) -> None:
         self.pause(PUT_SECONDS)

@@ -222,7 +222,7 @@ def cold_gets(behind: int) -> int:
         asked += len(numbers)
         return [b"" if n <= behind else None for n in numbers]
 
-    read_in_waves(read, 1)
+    read_in_waves(read, 1, are_many=True)
     return 2 + asked
 
 

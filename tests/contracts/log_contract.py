@@ -78,19 +78,20 @@ def test_entries_are_read_in_the_order_that_is_asked_for(log: Log) -> None:
     assert log.read([4, 3, 1, 2, 1]) == [b"4", None, b"1", b"2", b"1"]
 
 
-def test_reading_on_ends_at_the_first_gap(log: Log) -> None:
+@pytest.mark.parametrize("are_many", [False, True])
+def test_reading_on_ends_at_the_first_gap(log: Log, are_many: bool) -> None:
     for n in (*range(1, 12), 13, 14):
         log.create(n, str(n).encode())
-    assert log.read_on(1) == [str(n).encode() for n in range(1, 12)]
-    assert log.read_on(10) == [b"10", b"11"]
-    assert log.read_on(12) == []
-    assert log.read_on(14) == [b"14"]
+    assert log.read_on(1, are_many=are_many) == [str(n).encode() for n in range(1, 12)]
+    assert log.read_on(10, are_many=are_many) == [b"10", b"11"]
+    assert log.read_on(12, are_many=are_many) == []
+    assert log.read_on(14, are_many=are_many) == [b"14"]
 
 
 def test_reading_on_reads_hundreds(log: Log, threads: ThreadPoolExecutor) -> None:
     entries = [f"entry {n}".encode() for n in range(1, 151)]
     assert all(threads.map(log.create, range(1, 151), entries))
-    assert log.read_on(1) == entries
+    assert log.read_on(1) == log.read_on(1, are_many=True) == entries
 
 
 def test_a_large_entry_is_one_entry(connect: Connect, log: Log) -> None:

@@ -44,9 +44,9 @@ class _FarLog(FolderLog):
         super().__init__(folder, user)
         self._logs = logs
 
-    def read_on(self, n: int) -> list[bytes]:
+    def read_on(self, n: int, *, are_many: bool = False) -> list[bytes]:
         self._logs.wait()
-        return super().read_on(n)
+        return super().read_on(n, are_many=are_many)
 
 
 class Listening:

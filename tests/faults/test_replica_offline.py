@@ -67,9 +67,9 @@ class _FarLog(FolderLog):
         self._network.pass_on()
         return super().read(numbers)
 
-    def read_on(self, n: int) -> list[bytes]:
+    def read_on(self, n: int, *, are_many: bool = False) -> list[bytes]:
         self._network.pass_on()
-        return super().read_on(n)
+        return super().read_on(n, are_many=are_many)
 
     def overwrite(self, stubs: Mapping[int, bytes]) -> None:
         self._network.pass_on()

@@ -73,8 +73,8 @@ class UnrulyLog:
     def read(self, numbers: Sequence[int]) -> list[bytes | None]:
         return self._answer(lambda: self._log.read(numbers))
 
-    def read_on(self, n: int) -> list[bytes]:
-        return self._answer(lambda: self._log.read_on(n))
+    def read_on(self, n: int, *, are_many: bool = False) -> list[bytes]:
+        return self._answer(lambda: self._log.read_on(n, are_many=are_many))
 
     def overwrite(self, stubs: Mapping[int, bytes]) -> None:
         for n, stub in stubs.items():

@@ -60,8 +60,9 @@ class Log(Protocol):
         """The entries of these numbers, None for those that aren't there."""
         ...
 
-    def read_on(self, n: int) -> list[bytes]:
-        """The entry `n` and all behind it up to the first number that isn't taken."""
+    def read_on(self, n: int, *, are_many: bool = False) -> list[bytes]:
+        """The entry `n` and all behind it up to the first number that isn't taken: mostly none or one, unless they
+        `are_many`."""
         ...
 
     def overwrite(self, stubs: Mapping[int, bytes]) -> None:

@@ -34,6 +34,8 @@ from .probing import Fault, Place
 
 _WAVES: Final = (1, 1, 8)
 """How many entries are asked for side by side, before it is `AT_ONCE`: mostly none is new, else mostly one."""
+_WAVES_OF_MANY: Final = (16, AT_ONCE, 24)
+"""Behind a base are 0 to 21 entries of a usual user: one round trip reads most of them, few in vain."""
 
 
 class BucketLogs:
@@ -107,8 +109,8 @@ class BucketLog:
     def read(self, numbers: Sequence[int]) -> list[bytes | None]:
         return self._objects.get_all([self._entry(n) for n in numbers])
 
-    def read_on(self, n: int) -> list[bytes]:
-        return read_in_waves(self.read, n)
+    def read_on(self, n: int, *, are_many: bool = False) -> list[bytes]:
+        return read_in_waves(self.read, n, are_many=are_many)
 
     def overwrite(self, stubs: Mapping[int, bytes]) -> None:
         self._objects.side_by_side(self._objects.put, map(self._entry, stubs), stubs.values())
@@ -149,10 +151,12 @@ class BucketLog:
         return f"{self._bases}/{base_name(name)}"
 
 
-def read_in_waves(read: Callable[[Sequence[int]], list[bytes | None]], n: int) -> list[bytes]:
+def read_in_waves(
+    read: Callable[[Sequence[int]], list[bytes | None]], n: int, *, are_many: bool = False
+) -> list[bytes]:
     """The entry `n` and all behind it up to the first number that isn't taken, more and more of them side by side."""
     entries: list[bytes] = []
-    for size in chain(_WAVES, repeat(AT_ONCE)):
+    for size in chain(_WAVES_OF_MANY if are_many else _WAVES, repeat(AT_ONCE)):
         for entry in read(range(n + len(entries), n + len(entries) + size)):
             if entry is None:
                 return entries

@@ -124,7 +124,7 @@ class DynamoLog(BucketLog):
         entries = dict(zip(items, self._entries_of(list(items.values())), strict=True))
         return [entries.get(n) for n in numbers]
 
-    def read_on(self, n: int) -> list[bytes]:
+    def read_on(self, n: int, *, are_many: bool = False) -> list[bytes]:
         items: list[_Item] = []
         for item in self._table.query(self._partition, n):
             if int(item["n"]["N"]) != n + len(items):

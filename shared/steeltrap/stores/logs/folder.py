@@ -111,7 +111,7 @@ class FolderLog:
         with _translated():
             return [files.read(self._entry(n)) for n in numbers]
 
-    def read_on(self, n: int) -> list[bytes]:
+    def read_on(self, n: int, *, are_many: bool = False) -> list[bytes]:
         entries: list[bytes] = []
         with _translated():
             for number in count(n):

@@ -103,9 +103,9 @@ class PostgresLog:
         entries = {n: bytes(entry) for n, entry in rows}
         return [entries.get(n) for n in numbers]
 
-    def read_on(self, n: int) -> list[bytes]:
+    def read_on(self, n: int, *, are_many: bool = False) -> list[bytes]:
         entries: list[bytes] = []
-        for size in chain((_FEW,), repeat(_PAGE)):
+        for size in chain(() if are_many else (_FEW,), repeat(_PAGE)):
             first = n + len(entries)
             rows = self._ask(
                 "SELECT n, entry FROM {schema}.entries WHERE u = %s AND n >= %s AND n < %s ORDER BY n",

@@ -112,7 +112,7 @@ def read_newest(
     """
     while names := log.bases() if names is None else names:
         newest = names[-1]
-        data, entries = side_by_side(partial(log.read_base, newest), partial(log.read_on, newest.n + 1))
+        data, entries = side_by_side(partial(log.read_base, newest), partial(log.read_on, newest.n + 1, are_many=True))
         if data is not None:  # else a newer one came in between
             base = unpack(data, user, newest.n)
             if base.kind != "base":
