@@ -102,9 +102,17 @@ def test_a_forgotten_memory_is_in_no_object_and_no_item(
     assert saved["id"] not in [hit["id"] for hit in hits]
 
 
-def test_the_daily_sweep_reaches_everyone(aws: Aws, newcomer: Deployment, keys: Mapping[str, Any]) -> None:
+def test_the_daily_sweep_reaches_who_has_a_marker(aws: Aws, newcomer: Deployment, keys: Mapping[str, Any]) -> None:
     newcomer.call_signed("core.save", keys["bob"], content="The bakery opens at six.")
+    store, bucket = aws.client("s3"), newcomer.outputs["ObjectBucket"]
+
+    def names(part: str) -> list[str]:
+        return [each["Key"] for each in store.list_objects_v2(Bucket=bucket)["Contents"] if part in each["Key"]]
+
+    marker = names("who/")[0].replace("who/", "due/2026-01-31T09-000000000001/")
+    store.put_object(Bucket=bucket, Key=marker, Body=b"")
     answered = aws.client("lambda").invoke(FunctionName="steeltrap-dev-maintenance", Payload=b"{}")
     done = json.loads(answered["Payload"].read())
     assert done["users"] >= 1, done
     assert done["failed"] == 0
+    assert marker not in names("due/")
