@@ -117,9 +117,10 @@ test-lowest: .build/lowest/.installed ## Run the unit and surface tests on the l
 integrations: $(TESTABLE) ## Run the common story, and what each library's own tests ask for, through every client form
 	$(BIN)/python -m pytest -n auto tests/integrations
 
-agents: .build/agents/.installed ## Run the tests of OpenAI's Agents SDK, Google's ADK, LlamaIndex and Strands, which want older packages than all other tests, or many
+agents: .build/agents/.installed ## Run the tests of OpenAI's Agents SDK, Google's ADK, LlamaIndex and Strands, which want older packages than all other tests, or many; install each extra alone
+	.build/agents/bin/python -m pip install $(QUIETLY) --require-hashes --constraint locks/locking.txt uv
 	.build/agents/bin/python -m pip install $(QUIETLY) --no-deps --no-build-isolation --editable .
-	.build/agents/bin/python -m pytest -p no:xdist $(addprefix tests/integrations/test_,openai_agents.py google_adk.py llamaindex.py strands.py)
+	.build/agents/bin/python -m pytest -p no:xdist tests/cli/test_extras_alone.py $(addprefix tests/integrations/test_,openai_agents.py google_adk.py llamaindex.py strands.py)
 
 typescript: $(TESTABLE) $(TYPESCRIPT) ## Build the TypeScript client from docs/openapi.json, and run its tests against a server
 	STEELTRAP_TEST_TYPESCRIPT=1 $(BIN)/python -m pytest tests/typescript
