@@ -2,6 +2,8 @@
 
 import sqlite3
 from collections.abc import Callable, Iterator
+from importlib.metadata import version
+from pathlib import Path
 
 import pytest
 from memory_store_conformance import MemoryStore, MemoryStoreSuite
@@ -54,3 +56,9 @@ class TestLangGraphSqlite(MemoryStoreSuite):
     @NO_VERSIONS
     def test_the_second_of_two_edits_of_one_version_is_refused(self, store: MemoryStore) -> None:
         super().test_the_second_of_two_edits_of_one_version_is_refused(store)
+
+
+def test_the_page_names_the_versions_that_the_suite_ran_on() -> None:
+    page = (Path(__file__).parents[2] / "clients" / "conformance" / "README.md").read_text()
+    for package in ("langgraph-checkpoint", "langgraph-checkpoint-sqlite"):
+        assert f"({package} {version(package)})" in page
