@@ -12,7 +12,7 @@ import exports
 import pytest
 
 from steeltrap.cli import transfer
-from steeltrap.engine import importing
+from steeltrap.engine import imports
 from steeltrap.errors import Unavailable
 from steeltrap.importers import running
 from steeltrap.processes import has_died
@@ -261,8 +261,8 @@ def test_an_undo_that_is_cut_short_by_the_deadline_lists_all_that_was_left_at_it
     id = load(notes(tmp_path, *(f"Fact {number}" for number in range(6))))["import"]
     for memory in list(stored(run).values())[::3]:
         ask("core.update", id=memory["id"], content=f"{memory['content']} changed")
-    monkeypatch.setattr(importing, "_BLOCK", 1)
-    sorted_out, met = importing._sorted_out, []
+    monkeypatch.setattr(imports, "_BLOCK", 1)
+    sorted_out, met = imports._sorted_out, []
 
     def cut(*given):
         met.append(given)
@@ -270,7 +270,7 @@ def test_an_undo_that_is_cut_short_by_the_deadline_lists_all_that_was_left_at_it
             raise Unavailable("The call took too long.", part="deadline")
         return sorted_out(*given)
 
-    monkeypatch.setattr(importing, "_sorted_out", cut)
+    monkeypatch.setattr(imports, "_sorted_out", cut)
     shown = json.loads(run("import", "--undo", id, "--json").stdout)
     assert (shown["removed"], shown["left_total"]) == (4, 2)
     assert sorted(each["content"] for each in shown["left"]) == ["Fact 0 changed", "Fact 3 changed"]

@@ -8,7 +8,7 @@ from itertools import islice
 from typing import Final
 
 from .. import record
-from ..engine import importing
+from ..engine import importing, imports
 from ..engine.call import Call
 from ..engine.conversations import close_conversation
 from ..engine.importing import import_conversations
@@ -94,12 +94,12 @@ def recorded(
 ) -> Iterator[Callable[[], Call]]:
     """Record an import while it runs. The calls that are made by what this gives belong to it, and each of them notes
     how far it is. An import that ends by an exception, or whose process is killed, stays listed as unfinished."""
-    import_run = importing.begin(new_call(), name, formats, process=this_process())
+    import_run = imports.begin(new_call(), name, formats, process=this_process())
     tally.import_id = import_run.id
 
     def call_of_import() -> Call:
         call = new_call()
-        importing.note(call, _counted(import_run, tally))
+        imports.note(call, _counted(import_run, tally))
         call.import_id = import_run.id
         return call
 
@@ -107,9 +107,9 @@ def recorded(
         yield call_of_import
     except BaseException:
         with suppress(SteeltrapError):
-            importing.stop(new_call(), _summed_up(import_run, tally))
+            imports.stop(new_call(), _summed_up(import_run, tally))
         raise
-    importing.done(new_call(), _summed_up(import_run, tally))
+    imports.done(new_call(), _summed_up(import_run, tally))
 
 
 def _counted(import_run: Import, tally: Tally) -> Import:

@@ -5,7 +5,7 @@ from datetime import datetime
 
 from pydantic import Field
 
-from ...engine import exporting, importing
+from ...engine import exporting, importing, imports
 from ...engine.call import Call
 from ...model import Import, JsonObject
 from ...tools import Answer, Input
@@ -92,10 +92,10 @@ def import_(call: Call, input: ImportInput) -> ImportView:
     The calling agent becomes their `agent_id` and `imported_by`; `imported_at` is the time of the import. Another
     agent's name in a record is kept as `agent_label`. list_imports lists the import, and undo_import takes it back.
     """
-    with importing.recorded(call, "core.import", ("steeltrap export",), id=input.import_id) as run:
+    with imports.recorded(call, "core.import", ("steeltrap export",), id=input.import_id) as run:
         imported = importing.import_records(call, input.records)
     errors = [ItemError(index=i, code=e.code, message=e.message) for i, e in imported.errors.items()]
-    importing.done(
+    imports.done(
         call,
         replace(
             run,
@@ -151,12 +151,12 @@ def list_imports(call: Call, input: ListImportsInput) -> ImportsView:
     `list` with `import_id` lists the memories that one brought; undo_import takes one back.
     """
     if input.id is not None:
-        run = importing.find_import(call, input.id)
+        run = imports.find_import(call, input.id)
         view = _run_view(call, run).model_copy(
             update={"files": list(run.files) or None, "file_count": run.file_count or None}
         )
         return ImportsView(imports=[view], total=1)
-    page = importing.list_imports(call, limit=input.limit, offset=input.offset)
+    page = imports.list_imports(call, limit=input.limit, offset=input.offset)
     return ImportsView(imports=[_run_view(call, run) for run in page.imports], total=page.total)
 
 
@@ -198,7 +198,7 @@ def undo_import(call: Call, input: UndoImportInput) -> ImportUndoneView:
     What was changed since is left and listed, and what was there before the import stays. The erased memories can't be
     restored, but the file can be imported again.
     """
-    undone = importing.undo_import(call, input.id)
+    undone = imports.undo_import(call, input.id)
     views = [ChangedView(id=memory.id, content=memory.content[:_SHOWN]) for memory in undone.changed_memories[:_LISTED]]
     return ImportUndoneView(
         id=undone.run.id,
@@ -214,7 +214,7 @@ def _run_view(call: Call, run: Import) -> ImportRunView:
     return ImportRunView(
         id=run.id,
         name=run.name,
-        state=importing.state_of(call, run),
+        state=imports.state_of(call, run),
         started_at=run.started_at,
         formats=list(run.formats) or None,
         agent_id=run.agent_id,

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from ....engine import exporting, importing, syncing
+from ....engine import exporting, imports, syncing
 from ....engine.call import Call
 from ....engine.exchange_file import FORMAT_VERSION
 from ....engine.syncing import Strategy
@@ -135,7 +135,7 @@ def _export(call: Call, input: SyncInput) -> SyncAnswer:
 def _import(call: Call, input: SyncInput) -> SyncAnswer:
     if input.file_path is None:
         raise InvalidInput("`file_path` is required for an import: give the path from the answer to an export.")
-    with importing.recorded(call, input.file_path, ("a memory_sync file",)) as run:
+    with imports.recorded(call, input.file_path, ("a memory_sync file",)) as run:
         imported = syncing.import_file(
             call,
             input.file_path,
@@ -150,7 +150,7 @@ def _import(call: Call, input: SyncInput) -> SyncAnswer:
         skipped=imported.fates["skipped"],
         failed=len(imported.errors),
     )
-    importing.done(call, record)
+    imports.done(call, record)
     summary = SyncSummary(
         imported=imported.fates["new"],
         overwritten=imported.fates["overwritten"],
