@@ -4,14 +4,14 @@ import asyncio
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeVar, cast
 
 from steeltrap.client import AsyncClient, Client, connect, connect_async
 from steeltrap.client.calling import Patience
 from steeltrap.client.in_process import Memory
 from steeltrap.errors import Unavailable
 from steeltrap.invoke import Door
-from steeltrap.model import Caller, UserRef
+from steeltrap.model import Caller, Candidates, Matches, Query, UserRef
 from steeltrap.ports import Deadline, MemoryStore, Space
 from steeltrap.servers.asgi.app import create_app
 from steeltrap.servers.auth.identity import TrustedHeaders
@@ -24,18 +24,52 @@ AT_ONCE: Final = Patience(pause=lambda seconds: None)
 
 @dataclass
 class Breakable:
-    """A store that answers until somebody breaks it."""
+    """A store that answers until somebody breaks it. Degraded, its searches lack a leg; blind, they find nothing."""
 
     store: MemoryStore
     is_broken: bool = False
+    is_degraded: bool = False
+    is_blind: bool = False
 
     def space(self, user: UserRef, deadline: Deadline) -> Space:
         if self.is_broken:
             raise Unavailable("The store does not answer; try again.", part="store")
-        return self.store.space(user, deadline)
+        space = self.store.space(user, deadline)
+        if not (self.is_degraded or self.is_blind):
+            return space
+        return cast("Space", _Degraded(space, self.is_blind))
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.store, name)
+
+
+@dataclass(frozen=True)
+class _Degraded:
+    its: Space
+    is_blind: bool
+
+    def search(self, query: Query) -> Matches:
+        matches = self.its.search(query)
+        candidates = Candidates.of([]) if self.is_blind else matches.candidates
+        return replace(matches, candidates=candidates, degraded="vectors do not answer")
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.its, name)
+
+
+def lose_answer(client: Client, at: int = 1) -> None:
+    """Let a client's calls be done, and the answer of one of them be lost."""
+    call, made = client.call, 0
+
+    def lossy(tool: str, /, **arguments: Any) -> Any:
+        nonlocal made
+        made += 1
+        answer = call(tool, **arguments)
+        if made == at:
+            raise Unavailable("The answer was lost; try again.", part="store")
+        return answer
+
+    client.call = lossy  # type: ignore[method-assign]
 
 
 @dataclass

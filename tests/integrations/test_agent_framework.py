@@ -11,8 +11,9 @@ from agent_framework import Agent, AgentSession, Content, Message
 from integrations.agent_framework_context import ScriptedClient, run
 from integrations.modules import is_lazy, run_page
 from integrations.seams import Seam
-from steeltrap.errors import Unavailable
-from steeltrap.integrations.agent_framework import HEADING, SteeltrapContextProvider
+from steeltrap.errors import IndexUnavailable, Unavailable
+from steeltrap.integrations import HEADING
+from steeltrap.integrations.agent_framework import SteeltrapContextProvider
 
 TEA = "I drink green tea in the morning."
 QUESTION = "What do I drink in the morning?"
@@ -95,6 +96,22 @@ def test_an_outage_is_no_empty_memory(seam: Seam, provider: SteeltrapContextProv
     seam.store.is_broken = True
     with pytest.raises(Unavailable, match="does not answer"):
         run(seam, provider, QUESTION)
+
+
+def test_a_part_of_the_index_that_does_not_answer_is_no_empty_memory(
+    seam: Seam, provider: SteeltrapContextProvider
+) -> None:
+    seam.store.is_blind = True
+    with pytest.raises(IndexUnavailable, match="vectors do not answer"):
+        run(seam, provider, QUESTION)
+
+
+def test_the_words_of_a_text_that_ends_in_blanks_are_searched_for(
+    seam: Seam, provider: SteeltrapContextProvider
+) -> None:
+    seam.client("ana").core.save(content="Ana drinks green tea in the morning.")
+    [line] = run(seam, provider, "What tea does Ana drink in the morning?" + " " * 2000).recalled()
+    assert "green tea" in line
 
 
 def test_the_code_on_the_page_runs(tmp_path: Path) -> None:

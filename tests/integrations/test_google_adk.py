@@ -18,7 +18,7 @@ from integrations.modules import is_lazy, run_page
 from integrations.seams import Seam
 from integrations.story import LIBRARIES, tell
 from steeltrap.client import connect
-from steeltrap.errors import InvalidInput, Unavailable
+from steeltrap.errors import IndexUnavailable, InvalidInput, Unavailable
 from steeltrap.integrations.google_adk import SteeltrapMemoryService, scope_of
 
 TEA = "I drink green tea in the morning."
@@ -142,6 +142,14 @@ def test_a_long_text_is_stored_in_parts(seam: Seam, service: SteeltrapMemoryServ
     stored = seam.client("ana").core.list()["memories"]
     assert len(stored) > 1
     assert sum(memory["content"].count("Line ") for memory in stored) == 1_500
+
+
+def test_a_part_of_the_index_that_does_not_answer_is_no_empty_answer(
+    seam: Seam, service: SteeltrapMemoryService
+) -> None:
+    seam.store.is_blind = True
+    with pytest.raises(IndexUnavailable, match="vectors do not answer"):
+        seam.run(service.search_memory(app_name=APP, user_id="ana", query="tea"))
 
 
 def test_a_failure_is_no_empty_answer(seam: Seam, service: SteeltrapMemoryService) -> None:

@@ -19,7 +19,7 @@ from langgraph.store.sqlite import SqliteStore
 from clock import SettableClock
 from integrations.modules import is_lazy
 from integrations.seams import Seam
-from steeltrap.errors import InvalidInput, TooLarge, Unavailable
+from steeltrap.errors import IndexUnavailable, InvalidInput, TooLarge, Unavailable
 from steeltrap.integrations.langgraph import SteeltrapStore, namespace_of, scope_of
 from steeltrap.invoke import Door
 
@@ -198,6 +198,16 @@ def test_a_deleted_item_can_be_brought_back_by_others(store: SteeltrapStore, sea
     assert store.get(("test",), "k") is None
     seam.client("ana").core.undo(id=hit["id"])
     assert store.get(("test",), "k") is not None
+
+
+def test_a_part_of_the_index_that_does_not_answer_is_no_empty_answer(store: SteeltrapStore, seam: Seam) -> None:
+    store.put(("test",), "k", {"v": "tea"})
+    assert [item.key for item in store.search(("test",), query="tea")] == ["k"]
+    seam.store.is_degraded = True
+    assert store.search(("test",), query="tea", limit=1, filter={"v": {"$ne": "tea"}}) == [], "all was looked at"
+    seam.store.is_blind = True
+    with pytest.raises(IndexUnavailable, match="vectors do not answer"):
+        store.search(("test",), query="tea")
 
 
 def test_an_outage_is_no_empty_answer(store: SteeltrapStore, seam: Seam) -> None:

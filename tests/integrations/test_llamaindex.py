@@ -12,10 +12,11 @@ from llama_index.core.storage.chat_store.base_db import MessageStatus
 
 from integrations.llamaindex_memory import converse, opened, say
 from integrations.modules import is_lazy, run_page
-from integrations.seams import Seam
+from integrations.seams import Seam, lose_answer
 from integrations.story import LIBRARIES, tell
-from steeltrap.errors import Unavailable
-from steeltrap.integrations.llamaindex import HEADING, SteeltrapMemoryBlock
+from steeltrap.errors import IndexUnavailable, InvalidInput, TooLarge, Unavailable
+from steeltrap.integrations import HEADING
+from steeltrap.integrations.llamaindex import SteeltrapMemoryBlock
 
 TEA = "I drink green tea in the morning."
 QUESTION = "What do I drink in the morning?"
@@ -106,6 +107,17 @@ def test_where_room_is_short_the_last_memories_are_left_out_first(seam: Seam) ->
     assert seam.run(block.atruncate(whole, 10_000)) is None
 
 
+def test_a_long_message_leaves_a_block_without_memories_as_it_is(seam: Seam) -> None:
+    block = SteeltrapMemoryBlock(client=seam.client("ana"), priority=1)
+
+    async def history() -> list[str | None]:
+        async with opened(block, token_limit=100) as memory:
+            await memory.aput(ChatMessage(role="user", content="tea " * 300))
+            return [each.content for each in await memory.aget()]
+
+    assert seam.run(history()) == ["tea " * 300]
+
+
 def test_nothing_is_asked_for_where_nobody_said_anything(seam: Seam, block: SteeltrapMemoryBlock) -> None:
     seam.store.is_broken = True
     for messages in (
@@ -124,6 +136,57 @@ def test_an_outage_is_no_empty_memory(seam: Seam, block: SteeltrapMemoryBlock) -
     for call in (block.aget(said), block.aput(said, session_id="s"), converse(block, QUESTION)):
         with pytest.raises(Unavailable, match="does not answer"):
             seam.run(call)
+
+
+def test_a_part_of_the_index_that_does_not_answer_is_no_empty_memory(seam: Seam, block: SteeltrapMemoryBlock) -> None:
+    seam.store.is_blind = True
+    with pytest.raises(IndexUnavailable, match="vectors do not answer"):
+        seam.run(block.aget([ChatMessage(role="user", content=QUESTION)]))
+
+
+def test_what_left_the_history_in_an_outage_is_stored_with_what_comes_next(
+    seam: Seam, block: SteeltrapMemoryBlock
+) -> None:
+    async def long_talk() -> None:
+        async with opened(
+            block, session_id="monday", token_limit=300, chat_history_token_ratio=0.1, token_flush_size=10
+        ) as memory:
+            long = "Tell me about the mornings, please, at some length, and about the evenings too, if you like."
+            await memory.aput_messages(
+                [ChatMessage(role="user", content=TEA), ChatMessage(role="assistant", content="Ok.")]
+            )
+            seam.store.is_broken = True
+            with pytest.raises(Unavailable, match="does not answer"):
+                await memory.aput(ChatMessage(role="user", content=long))
+            assert TEA not in str(await memory.aget_all(status=MessageStatus.ACTIVE))
+            seam.store.is_broken = False
+            await block.aput([ChatMessage(role="user", content="On friday.")], session_id="friday")
+            await block.aput([])
+
+    seam.run(long_talk())
+    episodes = {each["conversation_id"]: each for each in seam.client("ana").core.list()["memories"]}
+    said = {name: [each["content"] for each in episode["messages"]] for name, episode in episodes.items()}
+    assert said == {"monday": [TEA, "Ok."], "friday": ["On friday."]}
+
+
+@pytest.mark.parametrize("at", [1, 2])
+def test_a_repeat_of_what_was_handed_over_stores_no_message_twice(at: int, seam: Seam) -> None:
+    client = seam.client("ana")
+    lose_answer(client, at)
+    block = SteeltrapMemoryBlock(client=client)
+    said = [ChatMessage(role="user", content=f"Line {n}.") for n in range(1002)]
+    with pytest.raises(Unavailable, match="lost"):
+        seam.run(block.aput(said))
+    seam.run(block.aput([ChatMessage(role="user", content=each.content) for each in said]))
+    seam.run(block.aput([]))
+    assert seam.client("ana").core.stats()["turns"] == 1002
+
+
+def test_what_can_never_be_stored_stops_nothing_behind_it(seam: Seam, block: SteeltrapMemoryBlock) -> None:
+    with pytest.raises((InvalidInput, TooLarge)):
+        seam.run(block.aput([ChatMessage(role="user", content="tea " * (1 << 20) + ".")]))
+    seam.run(block.aput([ChatMessage(role="user", content=TEA)]))
+    assert seam.client("ana").core.stats()["turns"] == 1
 
 
 def test_the_code_on_the_page_runs(tmp_path: Path) -> None:

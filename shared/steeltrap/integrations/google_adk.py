@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from uuid import UUID, uuid4, uuid5
 
 from ..installation import install_line
-from . import listed
+from . import answered, listed
 
 try:
     from google.adk.memory.base_memory_service import BaseMemoryService, SearchMemoryResponse
@@ -142,7 +142,7 @@ class SteeltrapMemoryService(BaseMemoryService):
         found = self._of(user).core.search(
             query=query, scope=scope_of(app), limit=self._limit, precision=self._precision
         )
-        return found["results"]
+        return answered(found)
 
     def _delete(self, user: str, scope: str, id: str) -> None:
         client = self._of(user)

@@ -19,6 +19,7 @@ from typing import Any, Final, cast
 from uuid import UUID, uuid5
 
 from ..installation import install_line
+from . import answered
 
 try:
     from langgraph.store.base import (
@@ -159,7 +160,9 @@ class SteeltrapStore(BaseStore):
             page: Sequence[Mapping[str, Any]]
             if op.query:
                 size = min(size, _SEARCHED - at)
-                page = self._client.core.search(query=op.query, limit=size, offset=at, **where)["results"]
+                found = self._client.core.search(query=op.query, limit=size, offset=at, **where)
+                # A later page may be empty because there are no more.
+                page = found["results"] if at else answered(found)
             else:
                 page = self._client.core.list(limit=size, offset=at, **where)["memories"]
             yield from map(dict, page)

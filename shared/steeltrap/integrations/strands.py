@@ -3,18 +3,20 @@
     search         the memories that fit  ->  entries, which the manager adds to the prompt or gives to its tool
     add            a fact                 ->  a memory
     add_messages   what was said          ->  messages of the store's conversation, and episodes; no model is called
-    get_tools      revise_memory, forget_memory and undo_memory_change, by the ids that entries show
+    get_tools      revise_memory, forget_memory and undo_memory_change, by the ids that entries show; behind the name of
+                   a store that has one, such as ana_revise_memory
 
 The manager logs a failed search, and would go on as if nothing were stored. So a search that fails gives an entry that
 says so: the model reads it, and an outage never looks like an empty memory.
 """
 
 import asyncio
-from collections.abc import Mapping, Sequence
+import re
 from typing import TYPE_CHECKING, Any, Final, Literal
-from uuid import uuid4, uuid5
+from uuid import UUID, uuid4, uuid5
 
 from ..installation import install_line
+from . import Row, append, date_of, recalled
 
 try:
     from strands import tool
@@ -31,12 +33,14 @@ if TYPE_CHECKING:
     from strands.types.content import Message
     from strands.types.tools import AgentTool
 
+NAME: Final = "steeltrap"
+"""The name of a store that is given none."""
 DESCRIPTION: Final = "What earlier conversations with this user said, and what was saved for later ones."
 """The store's description in the tools of the manager."""
 _RESULTS: Final = 5
-_QUERY_CHARACTERS: Final = 2000
-
-Row = Mapping[str, Any]
+_NAME_CHARACTERS: Final = 45
+"""Characters of a store's name, at most, in the name of a tool, which has 64 with `_undo_memory_change`."""
+_TOOLS: Final = UUID("7c1f4b52-5d0e-5f5b-8d7e-2a9c6d3f1e08")
 
 
 class SteeltrapMemoryStore(MemoryStore):
@@ -47,14 +51,15 @@ class SteeltrapMemoryStore(MemoryStore):
 
     The client stays the caller's to close. `extraction` says when what was said is stored, as the library means it:
     every five turns by default, in the conversation `conversation_id`. `precision` says which memories are found, as in
-    `core.search`. A store that is not `writable` only searches.
+    `core.search`. A store that is not `writable` only searches. Give each store of a manager a `name` of its own: the
+    tools that change its memories begin with it.
     """
 
     def __init__(
         self,
         client: Client,
         *,
-        name: str = "steeltrap",
+        name: str = NAME,
         description: str = DESCRIPTION,
         max_search_results: int = _RESULTS,
         precision: Literal["all", "likely", "relevant", "best"] = "likely",
@@ -71,8 +76,8 @@ class SteeltrapMemoryStore(MemoryStore):
         self._client = client
         self._precision = precision
         self._scope = scope
-        self._run = uuid4()
-        self._conversation = conversation_id or str(self._run)
+        self._conversation = conversation_id or str(uuid4())
+        self._failed: dict[tuple[int, str], str] = {}
 
     async def search(self, query: str, options: "SearchOptions | None" = None) -> list[MemoryEntry]:
         """The memories that fit, best first; one entry with `failed` in its metadata if the search fails."""
@@ -80,7 +85,8 @@ class SteeltrapMemoryStore(MemoryStore):
             return []
         limit = (options or {}).get("max_search_results") or self.max_search_results
         try:
-            return [entry_of(row) for row in await asyncio.to_thread(self._found, query, limit)]
+            rows = await asyncio.to_thread(recalled, self._client, query, limit=limit, precision=self._precision)
+            return [entry_of(row) for row in rows]
         except SteeltrapError as error:
             return [_failure(error)]
 
@@ -91,22 +97,24 @@ class SteeltrapMemoryStore(MemoryStore):
         return str(saved["id"])
 
     async def add_messages(self, messages: "list[Message]", context: "AddMessagesContext | None" = None) -> None:
-        """Store what was said, each message once however often the manager repeats it. Raises SteeltrapError."""
+        """Store what was said; what the manager repeats after a failure is stored once. Raises SteeltrapError."""
         numbers = (context.sequence_numbers if context else None) or [None] * len(messages)
-        said = [
-            {"role": message["role"], "content": text, **self._identity(number, text)}
-            for message, number in zip(messages, numbers, strict=True)
-            if (text := _text(message))
-        ]
-        if said:
-            await asyncio.to_thread(
-                self._client.call,
-                "core.append_messages",
-                messages=said,
-                conversation_id=self._conversation,
-                scope=self._scope,
-                ended=True,
-            )
+        said: list[dict[str, Any]] = []
+        ids: dict[tuple[int, str], str] = {}
+        for message, number in zip(messages, numbers, strict=True):
+            if not (text := _text(message)):
+                continue
+            said.append({"role": message["role"], "content": text})
+            if number is not None:
+                # Agents that share the store number alike: only what failed is known by its number.
+                said[-1]["id"] = ids[number, text] = self._failed.pop((number, text), "") or str(uuid4())
+        if not said:
+            return
+        try:
+            await asyncio.to_thread(append, self._client, said, conversation=self._conversation, scope=self._scope)
+        except BaseException:
+            self._failed.update(ids)
+            raise
 
     def get_tools(self) -> "list[AgentTool]":
         """Tools by which a model corrects, forgets and takes back; none for a store that only searches."""
@@ -137,22 +145,28 @@ class SteeltrapMemoryStore(MemoryStore):
             """
             return str(client.call("agent.undo_memory_change", id=id))
 
-        return [*map(tool, (revise_memory, forget_memory, undo_memory_change))] if self.writable else []
-
-    def _found(self, query: str, limit: int) -> Sequence[Row]:
-        return self._client.core.search(query=query[-_QUERY_CHARACTERS:], limit=limit, precision=self._precision)[
-            "results"
-        ]
-
-    def _identity(self, number: int | None, text: str) -> dict[str, str]:
-        """The id of a message. Numbers begin anew with each agent, which may share the store: texts differ then."""
-        return {} if number is None else {"id": str(uuid5(self._run, f"{number} {text}"))}
+        if not self.writable:
+            return []
+        prefix = "" if self.name == NAME else f"{_tool_prefix(self.name)}_"
+        whose = f"Only for memories of the store {self.name}: {self.description}"
+        tools = []
+        for change in (revise_memory, forget_memory, undo_memory_change):
+            does = str(change.__doc__).splitlines()[0]
+            tools.append(tool(name=prefix + change.__name__, description=f"{does}\n\n{whose}")(change))
+        return tools
 
 
 def entry_of(row: Row) -> MemoryEntry:
     """The entry of a memory, with the id that the tools take."""
-    at = (row.get("occurred_at") or row["created_at"])[:10]
-    return MemoryEntry(content=without_marks(row["content"]), metadata={"id": row["id"], "date": at})
+    return MemoryEntry(content=without_marks(row["content"]), metadata={"id": row["id"], "date": date_of(row)})
+
+
+def _tool_prefix(store: str) -> str:
+    """The store's name in the names of its tools, which take letters and digits of English, `_` and `-`."""
+    if re.fullmatch(rf"[A-Za-z0-9_-]{{1,{_NAME_CHARACTERS}}}", store):
+        return store
+    mark = uuid5(_TOOLS, store).hex[:8]
+    return f"{re.sub(r'[^A-Za-z0-9_-]+', '_', store)[: _NAME_CHARACTERS - 9]}_{mark}"
 
 
 def _failure(error: SteeltrapError) -> MemoryEntry:
