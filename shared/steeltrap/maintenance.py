@@ -96,7 +96,8 @@ class Run:
     ) -> None:
         """Sweep everyone, in the order that `shuffle` gives; where the store knows who has work due, only those.
 
-        Such a store's users are read page by page, and `left` are those of one page: at least so many were not reached.
+        Such a store's users are read page by page, and each page is shuffled: one who takes all the time, each time,
+        keeps nobody else from being swept. `left` are those of one page: at least so many were not reached.
         """
         if not isinstance(self.store, SweepsDue):
             users = self.everyone()
@@ -105,6 +106,7 @@ class Run:
             return
         try:
             for page in self.store.due():
+                shuffle(page)
                 self.sweep(page, seconds_left=seconds_left)
                 if self.left:
                     return

@@ -1,6 +1,7 @@
 """Work of users that comes due is found by its marker, whatever is killed between which steps; and nobody else's
 memories are opened for it."""
 
+import shutil
 from collections.abc import Callable
 from contextlib import closing
 from datetime import datetime, timedelta
@@ -19,13 +20,16 @@ from steeltrap.invoke import Door
 from steeltrap.maintenance import Run
 from steeltrap.model import UserRef, from_micros
 from steeltrap.ports import Create, Logs, Marker, hour_of
+from steeltrap.stores.logs import folder
 from steeltrap.stores.logs.folder import FolderLog, FolderLogs
+from steeltrap.stores.logs.names import user_to_json
 from steeltrap.stores.replica import ReplicaStore
 from steeltrap.stores.replica.due import DueWork
 from steeltrap.stores.replica.history import put_back
 from steeltrap.stores.replica.moving import Place, move_user
 from steeltrap.text.words import WORDS_VERSION
 from steeltrap.toolsets import CATALOGUE
+from unruly_log import unavailable
 
 ANA = UserRef("ana")
 KEPT = timedelta(days=30)
@@ -117,7 +121,11 @@ def _save_expiring(store: ReplicaStore) -> None:
 
 
 def _save_expired(store: ReplicaStore) -> None:
-    save(space_of(store, "ana"), "The pond was frozen.", expires_at=NOON - timedelta(days=1))
+    _save_expired_of(store, "ana")
+
+
+def _save_expired_of(store: ReplicaStore, name: str) -> None:
+    save(space_of(store, name), "The pond was frozen.", expires_at=NOON - timedelta(days=1))
 
 
 def _forget(store: ReplicaStore) -> None:
@@ -327,6 +335,115 @@ def test_memories_that_were_moved_or_put_back_have_a_marker_where_they_are(
         clock.advance(days=1)
         assert sweep(store, clock).users == 0
     assert markers(tmp_path) == []
+
+
+def test_a_marker_that_a_copy_of_the_log_lacks_is_put_again(tmp_path: Path, clock: SettableClock) -> None:
+    _prepare(tmp_path, clock, "a sweep")
+    for renew in (ReplicaStore.migrate, ReplicaStore.swept):
+        shutil.rmtree(tmp_path / "log" / "due")
+        with opened(tmp_path, "one", clock) as store:
+            renew(store, ANA, in_time())
+        require_covered(tmp_path, clock)
+
+
+class CutShort(FolderLogs):
+    """Logs whose client is killed before it overwrites what was removed."""
+
+    def of(self, user: UserRef) -> FolderLog:
+        log = super().of(user)
+        log.overwrite = self._killed  # type: ignore[method-assign]
+        log.put_base = self._killed  # type: ignore[method-assign]
+        return log
+
+    def _killed(self, *_: Any) -> None:
+        raise Killed
+
+
+def test_a_forgetting_that_an_older_release_cut_short_is_due_when_its_user_is_migrated(
+    tmp_path: Path, clock: SettableClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as older:
+        older.setattr(DueWork, "cover", lambda *_, **__: None)
+        _prepare(tmp_path, clock, "a forgetting")
+        with opened(tmp_path, "killed", clock, CutShort(tmp_path / "log")) as store, pytest.raises(Killed):
+            _forget(store)
+    assert markers(tmp_path) == []
+    with opened(tmp_path, "newer", clock) as store:
+        store.migrate(ANA, in_time())
+        require_covered(tmp_path, clock)
+        clock.advance(hours=1)
+        sweep(store, clock)
+        assert not store._replica(ANA).is_unfinished()
+    assert markers(tmp_path) == []
+
+
+def test_a_sweep_that_met_the_marker_of_a_wipe_before_its_entry_leaves_it(tmp_path: Path, clock: SettableClock) -> None:
+    _prepare(tmp_path, clock, "forgetting the user")
+    with opened(tmp_path, "sweeping", clock) as sweeping:
+        pages = sweeping.due()
+
+        def then() -> None:
+            clock.advance(hours=1)
+            assert next(pages) == [ANA]
+            assert list(space_of(sweeping, "ana").walk())
+
+        class Meeting(CutShort, MeetingLogs): ...
+
+        meeting = Meeting(tmp_path / "log", lambda: None)
+        with opened(tmp_path, "killed", clock, meeting) as store:
+            list(space_of(store, "ana").walk())
+            meeting.then = then
+            with pytest.raises(Killed):
+                store.forget_user(ANA)
+        sweeping.swept(ANA, in_time())
+        pages.close()
+    require_covered(tmp_path, clock)
+
+
+@pytest.mark.parametrize("content", [b"", b"[]", b'{"user": 1, "tenant": 2}', user_to_json(UserRef("ben"))])
+def test_a_listing_that_names_nobody_or_somebody_else_opens_nobody_and_keeps_nobody_from_being_swept(
+    tmp_path: Path, clock: SettableClock, content: bytes
+) -> None:
+    with opened(tmp_path, "one", clock) as store:
+        for name in ("ana", "ben", "cid"):
+            _save_expired_of(store, name)
+        clock.advance(hours=1)
+        [mine] = [marker for user, marker in next(FolderLogs(tmp_path / "log").due("9999")) if user == ANA]
+        (tmp_path / "log" / "who" / ANA.key).write_bytes(content)
+        [page, *_] = FolderLogs(tmp_path / "log").due("9999")
+        assert sorted(user.user_id for user, _ in page) == ["ben", "cid"]
+        assert sorted(user.user_id for user in store.users()) == ["ben", "cid"]
+        assert sweep(store, clock).users >= 2
+    assert (tmp_path / "log" / "due" / mine.name / ANA.key).exists(), "once the listing is right, she is found"
+
+
+def test_a_marker_that_can_not_be_removed_ends_no_sweep(
+    tmp_path: Path, clock: SettableClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with opened(tmp_path, "one", clock) as store:
+        for name in ("ana", "ben"):
+            _save_expired_of(store, name)
+        (tmp_path / "log" / "who" / ANA.key).unlink()
+
+        def refuse(path: Path) -> None:
+            raise unavailable()
+
+        monkeypatch.setattr(folder, "_remove_marker", refuse)
+        assert next(store.due()) == [UserRef("ben")]
+
+
+def test_one_who_takes_all_the_time_is_not_always_the_first(tmp_path: Path, clock: SettableClock) -> None:
+    with opened(tmp_path, "one", clock) as store:
+        for name in ("ana", "ben"):
+            _save_expired_of(store, name)
+        clock.advance(hours=1)
+        door = Door(catalogue=CATALOGUE, store=store, embedder=EMBEDDER, clock=clock)
+        run = Run(store=store, call_for=door.call_for, report=lambda *_: None)
+        earliest = next(store.due())
+        seconds = iter([600.0, 0.0])
+        run.sweep_due(seconds_left=lambda: next(seconds), shuffle=list.reverse)
+        assert (run.users, run.left) == (1, 1)
+        assert next(store.due()) == earliest[:1]
 
 
 def test_markers_of_a_forgotten_user_go_with_their_hour_and_open_nothing(tmp_path: Path, clock: SettableClock) -> None:

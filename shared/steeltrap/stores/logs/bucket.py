@@ -27,7 +27,7 @@ from .names import (
     listing_of,
     marker_of,
     probes_of,
-    user_from_json,
+    user_of_listing,
     user_to_json,
 )
 from .probing import Fault, Place
@@ -69,9 +69,9 @@ class BucketLogs:
 
     def users(self, first: str = "", end: str = "g") -> Iterator[UserRef]:
         for names in self.objects.names(USERS):
-            for content in self.objects.get_all([f"{USERS}/{key}" for key in listed_among(names, first, end)]):
-                if content is not None:
-                    yield user_from_json(content)
+            keys = listed_among(names, first, end)
+            users = map(user_of_listing, self.objects.get_all([f"{USERS}/{key}" for key in keys]), keys)
+            yield from (user for user in users if user is not None)
 
     def due(self, hour: str) -> Iterator[list[tuple[UserRef, Marker]]]:
         return due_among(self.objects, hour)

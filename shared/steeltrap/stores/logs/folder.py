@@ -30,7 +30,7 @@ from .names import (
     listing_of,
     marker_of,
     markers_among,
-    user_from_json,
+    user_of_listing,
     user_to_json,
 )
 from .probing import Fault, Place
@@ -56,27 +56,24 @@ class FolderLogs:
         with _translated():
             keys = listed_among((path.name for path in (self._folder / USERS).glob("*")), first, end)
         for key in keys:
-            if (user := self._listed(key)) is not None:
+            if (user := user_of_listing(self._listing(key), key)) is not None:
                 yield user
 
     def due(self, hour: str) -> Iterator[list[tuple[UserRef, Marker]]]:
         with _translated():
             names = [path.relative_to(self._folder / MARKERS) for path in (self._folder / MARKERS).glob("*/*")]
-        markers = markers_among(name.as_posix() for name in names)
-        found = []
-        for marker, key in markers:
-            if marker.hour >= hour:
-                break
-            if (user := self._listed(key)) is not None:
-                found.append((user, marker))
-            else:
-                _remove_marker(self._folder / MARKERS / marker.name / key)
-        yield found
+        due = [(marker, key) for marker, key in markers_among(name.as_posix() for name in names) if marker.hour < hour]
+        listings = {key: self._listing(key) for _, key in due}
+        users = {key: user_of_listing(content, key) for key, content in listings.items()}
+        for marker, key in due:
+            if listings[key] is None:
+                with suppress(Unavailable):  # the next sweep removes it
+                    _remove_marker(self._folder / MARKERS / marker.name / key)
+        yield [(user, marker) for marker, key in due if (user := users[key]) is not None]
 
-    def _listed(self, key: str) -> UserRef | None:
+    def _listing(self, key: str) -> bytes | None:
         with _translated():
-            content = files.read(self._folder / USERS / key)
-        return None if content is None else user_from_json(content)
+            return files.read(self._folder / USERS / key)
 
     def check(self) -> None:
         with _translated():

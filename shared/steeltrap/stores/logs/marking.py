@@ -1,11 +1,13 @@
 """Markers of due work among objects: in a bucket, or in a database's table of them."""
 
 from collections.abc import Iterator
+from contextlib import suppress
 
+from ...errors import Unavailable
 from ...model import UserRef
 from ...ports import Marker
 from ..object_place import ObjectPlace
-from .names import MARKERS, USERS, markers_among, user_from_json
+from .names import MARKERS, USERS, markers_among, user_of_listing
 
 
 def due_among(objects: ObjectPlace, hour: str) -> Iterator[list[tuple[UserRef, Marker]]]:
@@ -13,11 +15,12 @@ def due_among(objects: ObjectPlace, hour: str) -> Iterator[list[tuple[UserRef, M
     for names in objects.names(MARKERS):
         page = markers_among(names)
         due = [(marker, key) for marker, key in page if marker.hour < hour]
-        users = objects.get_all([f"{USERS}/{key}" for _, key in due])
-        gone = [
-            f"{MARKERS}/{marker.name}/{key}" for (marker, key), user in zip(due, users, strict=True) if user is None
-        ]
-        objects.side_by_side(objects.delete, gone)
-        yield [(user_from_json(user), marker) for (marker, _), user in zip(due, users, strict=True) if user is not None]
+        keys = list(dict.fromkeys(key for _, key in due))
+        listings = dict(zip(keys, objects.get_all([f"{USERS}/{key}" for key in keys]), strict=True))
+        users = {key: user_of_listing(listings[key], key) for key in keys}
+        gone = [f"{MARKERS}/{marker.name}/{key}" for marker, key in due if listings[key] is None]
+        with suppress(Unavailable):  # the next sweep removes them
+            objects.side_by_side(objects.delete, gone)
+        yield [(user, marker) for marker, key in due if (user := users[key]) is not None]
         if len(due) < len(page):
             return

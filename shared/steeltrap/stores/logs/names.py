@@ -3,12 +3,16 @@
 logs."""
 
 import json
+import logging
 import re
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import Final
 
 from ...model import UserRef
 from ...ports import BaseName, Marker
+
+_log = logging.getLogger("steeltrap")
 
 LOG_ID: Final = "log"
 """The name of 16 bytes that no other place has."""
@@ -82,7 +86,14 @@ def user_to_json(user: UserRef) -> bytes:
     return json.dumps({"tenant": user.tenant, "user": user.user_id}).encode()
 
 
-def user_from_json(content: bytes) -> UserRef:
-    """The user of such a content."""
-    value = json.loads(content)
-    return UserRef(value["user"], value["tenant"])
+def user_of_listing(content: bytes | None, key: str) -> UserRef | None:
+    """The user of such a content; None where there is none. A damaged one, or that of somebody else, is none, too: who
+    may write as one user could have a sweep take their markers for another one's."""
+    if content is None:
+        return None
+    with suppress(ValueError, KeyError, TypeError):
+        value = json.loads(content)
+        if (user := UserRef(value["user"], value["tenant"])).key == key:
+            return user
+    _log.warning("the object who/%s doesn't name the user of this key, who is swept no more", key)
+    return None

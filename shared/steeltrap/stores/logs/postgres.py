@@ -16,7 +16,7 @@ from ...ports import BaseName, Marker
 from ..postgres import Database
 from ..postgres_tables import TableObjects, is_above_the_lock, missing_rights
 from .marking import due_among
-from .names import LOG_ID, USERS, listing_of, marker_of, probes_of, user_from_json, user_to_json
+from .names import LOG_ID, USERS, listing_of, marker_of, probes_of, user_of_listing, user_to_json
 from .probing import Fault, Place
 
 _FEW: Final = 2
@@ -52,8 +52,8 @@ class PostgresLogs:
     def users(self, first: str = "", end: str = "g") -> Iterator[UserRef]:
         for page in self.objects.contents(USERS):
             for key, content in page:
-                if first <= key < end:
-                    yield user_from_json(content)
+                if first <= key < end and (user := user_of_listing(content, key)) is not None:
+                    yield user
 
     def due(self, hour: str) -> Iterator[list[tuple[UserRef, Marker]]]:
         return due_among(self.objects, hour)

@@ -392,16 +392,22 @@ class ReplicaFile(UserFile):
 
     def renew_marker(self, deadline: Deadline, swept: Collection[Marker] = ()) -> None:
         """Have a marker stand for the earliest work that is due in all rows, and remove those by which a sweep found
-        the user. Raises Unavailable."""
+        the user. One that stood before is put again: a copy of the log may lack it. Raises Unavailable."""
 
-        def redo(connection: apsw.Connection, _: int) -> None:
+        def redo(connection: apsw.Connection, _: int) -> Marker | None:
+            before = standing(connection)
             self._due.note_all(connection, read_position(connection, self._log_id), swept)
+            return before
 
-        if self.is_there():
-            self.transaction("usage", redo, deadline)
+        before = self.transaction("usage", redo, deadline) if self.is_there() else None
         with self._reading_unchecked() as connection:
             stands = None if connection is None else standing(connection)
+        if stands is not None and stands == before:
+            self._log.mark(stands)
+        if self.is_unfinished():
+            return  # a file that was wiped lets no marker stand, and needs one
         for marker in swept:
+            deadline.left()
             if marker != stands and marker.n <= self._position().n:
                 self._log.unmark(marker)
 
