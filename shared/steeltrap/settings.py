@@ -372,31 +372,31 @@ def _default_of(setting: "Field[Any]") -> Any:
     return setting.default if setting.default_factory is MISSING else setting.default_factory()
 
 
-def _is_a_store(store: str) -> str:
+def _checked_store(store: str) -> str:
     if store not in ("sqlite", "aws"):
         _check_store_url(store)
     return store
 
 
-def _is_no_collection(url: str) -> str:
+def _checked_url(url: str) -> str:
     if _COLLECTION.search(url):
         raise ValueError(NO_COLLECTIONS)
     return url
 
 
-def _is_no_index_to_be(alias: str) -> str:
+def _checked_alias(alias: str) -> str:
     if alias.endswith("-next"):
         raise ValueError(f"{show(alias)} would also name an index that is being rebuilt; end it in another word.")
     return alias
 
 
-def _signs_for_no_collection(way: object) -> object:
+def _checked_auth(way: object) -> object:
     if way == "aoss":
         raise ValueError(NO_COLLECTIONS)
     return way
 
 
-def _is_one_scope(scope: str) -> str:
+def _checked_scope(scope: str) -> str:
     if scope and not re.fullmatch(SCOPE, scope):
         raise ValueError(
             "must be one OAuth scope, such as memory:read: ASCII characters without spaces, quotation marks and "
@@ -405,22 +405,22 @@ def _is_one_scope(scope: str) -> str:
     return scope
 
 
-def _is_known(name: str) -> str:
+def _checked_zone(name: str) -> str:
     if name and zone_of(name) is None:
         raise ValueError(f"no time zone is called {show(name)}; give an IANA name such as Europe/Lisbon.")
     return name
 
 
 _CHECKS: Final[Mapping[str, Callable[[Any], object]]] = {
-    "store": _is_a_store,
-    "opensearch_url": _is_no_collection,
-    "opensearch_index": _is_no_index_to_be,
-    "opensearch_auth": _signs_for_no_collection,
-    "read_scope": _is_one_scope,
-    "write_scope": _is_one_scope,
-    "timezone": _is_known,
+    "store": _checked_store,
+    "opensearch_url": _checked_url,
+    "opensearch_index": _checked_alias,
+    "opensearch_auth": _checked_auth,
+    "read_scope": _checked_scope,
+    "write_scope": _checked_scope,
+    "timezone": _checked_zone,
 }
-"""The checks of values besides those of their kind and limits. Each raises ValueError."""
+"""The checks of values besides those of their kind and limits. Each gives the value, or raises ValueError."""
 
 
 @cache
@@ -660,15 +660,15 @@ def _warn(remark: str) -> None:
 
 def _refusal(error: "ValidationError", inputs: Gathered) -> str:
     first = error.errors()[0]
-    field = str(first["loc"][0])
-    name = PREFIX + field.upper()
-    source = inputs.given[field].source if field in inputs.given else "environment"
+    setting = str(first["loc"][0])
+    name = PREFIX + setting.upper()
+    source = inputs.given[setting].source if setting in inputs.given else "environment"
     if source in ("file", "typed"):
-        name = f"`{field}`" + (f" in {settings_file.path_in(inputs.folder)}" if source == "file" else "")
+        name = f"`{setting}`" + (f" in {settings_file.path_in(inputs.folder)}" if source == "file" else "")
     if first["type"] == "value_error":
         reason = str(first["ctx"]["error"])
         return f"{name} {reason}" if reason.startswith("must ") else f"{name}: {reason}"
-    schema = plain_schema(_model().model_json_schema())["properties"].get(field)
+    schema = plain_schema(_model().model_json_schema())["properties"].get(setting)
     if schema is None:
         return f"{name} is not a setting."
     return f"{name} must be {describe(schema)}; got {show(first['input'])}."

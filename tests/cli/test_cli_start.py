@@ -16,8 +16,8 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from steeltrap import installation
-from steeltrap.cli import plain, session
+from steeltrap import installation, tools
+from steeltrap.cli import plain, recalling, session
 from steeltrap.version import VERSION
 
 MAIN = "from steeltrap.cli import main; main()"
@@ -290,3 +290,22 @@ def test_only_a_terminal_without_no_color_gets_colours(environment, no_color, co
     piped = subprocess.run(command("doctor"), env=environment, capture_output=True, check=True).stdout
     assert b"fine" in piped
     assert b"\x1b" not in piped
+
+
+def test_a_plain_recall_says_in_a_sentence_what_nobody_expected_and_quotes_nothing(environment, run):
+    run("remember", "Alice likes green tea")
+    code = (
+        "from steeltrap.engine import searching\n"
+        "def broken(*_): raise ZeroDivisionError('green tea')\n"
+        "searching._rank = broken\n"
+        "from steeltrap.cli import plain; plain.run(['recall', 'tea'])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
+    assert "Something went wrong on our side" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert "green" not in done.stderr
+    assert done.returncode
+
+
+def test_a_plain_recall_may_take_as_long_as_a_tool_that_reads():
+    assert recalling._SECONDS == tools.READ_SECONDS

@@ -199,3 +199,23 @@ def test_a_long_note_is_cut_without_a_list_of_all_its_words_or_lines(text: str) 
         assert tracemalloc.get_traced_memory()[1] < 10 * len(text)
     finally:
         tracemalloc.stop()
+
+
+BELOW = "intro\n\n# A\n\n\n- x\n- y\n\n## B\n- z\n"
+
+
+@pytest.mark.parametrize("split", ["bullets", "lines"])
+def test_a_piece_below_a_heading_is_at_the_line_where_its_text_is(split: Any) -> None:
+    cuts = [(section.line, section.text) for section in pieces(BELOW, 3, split)]
+    assert cuts == [(3, "intro"), (8, "x"), (9, "y"), (12, "z")]
+
+
+def test_a_section_and_what_it_is_cut_into_are_at_the_line_where_their_text_is() -> None:
+    paragraphs = [f"Paragraph {number}. " + "word " * 300 for number in range(8)]
+    text = "\n\n# A\n\n" + "\n\n\n".join(paragraphs)
+    rows = text.split("\n")
+    cuts = sections(text, 1)
+    assert len(cuts) > 2
+    for section in cuts:
+        assert rows[section.line - 1].strip() == section.text.split("\n")[0].strip()
+    assert sections("\n\nshort", 5) == [markdown.Section((), "short", 7)]

@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from .. import record
 from ..engine import searching
+from ..errors import SteeltrapError
 from ..model import DEFAULT_SCOPE, Filter, Hit, JsonObject, Search
 from ..ranking.choosing import asks_for_past
 from ..text.frames import excerpt
@@ -13,6 +14,7 @@ from .showing import Reader, indented, say_about
 
 _LIMIT: Final = 5
 _SECONDS: Final = 15.0
+"""As long as a tool that reads may take (`tools.READ_SECONDS`)."""
 _SHORT: Final = 1000
 """Characters of a query that the tool takes in any case."""
 
@@ -30,7 +32,12 @@ def recall_plainly(memory: CliSession, query: str) -> None:
         related_only=True,
         precision="likely",
     )
-    found = searching.search(memory.call(_SECONDS), search)
+    try:
+        found = searching.search(memory.call(_SECONDS), search)
+    except SteeltrapError:
+        raise
+    except Exception:
+        return recall(memory, query)  # a tool says in a sentence what nobody expected, and quotes no memory
     nearest = found.outcome.nearest
     outcome: JsonObject = {"kind": found.outcome.kind.value, "message": found.outcome.message}
     if nearest is not None:

@@ -85,7 +85,7 @@ def sections(text: str, first_line: int = 1) -> list[Section]:
     """
     parts = [section for section in _by_heading(text, first_line) if section.text]
     if len(text) <= CHUNK_CHARACTERS or not parts:
-        return [Section((), text.strip(), first_line)] if text.strip() else []
+        return [Section((), text.strip(), first_line + _blank_lines(text))] if text.strip() else []
     return [part for section in parts for part in _cut(section)]
 
 
@@ -134,7 +134,9 @@ def _by_heading(text: str, line: int) -> Iterator[Section]:
         was_code, fence = bool(fence), _fence(fence, row)
         heading = None if was_code or fence else _heading(row)
         if heading is None:
-            lines.append(row)
+            began = began if lines else number
+            if lines or row.strip():
+                lines.append(row)
             continue
         yield Section(tuple(title for _, title in above), "\n".join(lines).strip(), began)
         above = [(depth, title) for depth, title in above if depth < heading[0]] + [heading]
@@ -182,8 +184,13 @@ def _cut(section: Section) -> Iterator[Section]:
     line = section.line
     for block in _blocks(section.text):
         if text := block.strip():
-            yield Section(section.headings, text, line)
+            yield Section(section.headings, text, line + _blank_lines(block))
         line += block.count("\n")
+
+
+def _blank_lines(text: str) -> int:
+    """How many lines there are before the text."""
+    return text.count("\n", 0, len(text) - len(text.lstrip()))
 
 
 def _blocks(text: str) -> Iterable[str]:
