@@ -25,12 +25,10 @@ _PLACE: Final = 100
 """More bytes than a place in a list or a dictionary takes."""
 _SPACE: Final = re.compile(r"[ \t\r\n]*")
 _CUT_TOKEN: Final = re.compile(r"[\w\\.+-]*\s*")
-_IN_STRING: Final = re.compile(
-    r"""(?:[^"\\]++|\\[^u]|\\u(?![dD][89abAB])....
-    |\\u[dD][89abAB]..(?:\\u[dD][c-fC-F]..|(?=[^\\]|\\[^u]|\\u[^dD]|\\u[dD][^c-fC-F])))*+""",
-    re.DOTALL | re.VERBOSE,
-)
-"""The part of a string up to its end, or up to an escape that is not all there: two of them may be one character."""
+_IN_STRING: Final = re.compile(r'[^"\\]*(?:\\(?:[^u]|u.{4})[^"\\]*)*', re.DOTALL)
+"""What a string has up to its end, or to an escape that is not all there."""
+_HALF: Final = re.compile(r"\\u[dD][89abAB]..", re.DOTALL)
+"""The escape of half of a character, whose other half may follow."""
 _MARK: Final = re.compile(r'\\.|["\[\]{}]', re.DOTALL)
 _ENDS: Final = "the file ends in the middle of this item."
 
@@ -201,16 +199,16 @@ class Pieces:
 
     def _long_string(self) -> str:
         """A string that goes on behind the window: with many escapes the parser would take a second for all of it."""
+        wanted = max(PIECE, _TOKEN)
         parts: list[str] = []
         size = 0
         self._position += 1
         while True:
             self._cut()
-            while self.ahead < PIECE and self._fill(PIECE):
+            while self.ahead < wanted and self._fill(wanted):
                 pass
-            piece = self._text[self._position : self._position + PIECE]
-            match = _IN_STRING.match(piece)
-            end = match.end() if match else 0
+            piece = self._text[self._position : self._position + wanted]
+            end = _end_of_whole(piece)
             is_last = piece[end : end + 1] == '"'
             if size <= MAX_STRING:
                 parts.append(self._decoded(piece[:end] if end or is_last else piece))
@@ -327,6 +325,18 @@ class Pieces:
 def _is_cut_off(error: json.JSONDecodeError, end: int) -> bool:
     """Whether the window's end may be what is wrong: a string goes on, or a token is cut."""
     return error.msg.startswith("Unterminated") or error.pos > end - _TOKEN
+
+
+def _end_of_whole(piece: str) -> int:
+    """Where the string ends that begins before a piece; where it goes on, the end of what can be decoded of it."""
+    match = _IN_STRING.match(piece)
+    end = match.end() if match else 0
+    goes_on = piece[end : end + 1] != '"'
+    if goes_on and end >= 6 and _HALF.fullmatch(piece, end - 6, end):
+        before = piece[: end - 5]
+        is_escape = (len(before) - len(before.rstrip("\\"))) % 2
+        return end - 6 if is_escape else end
+    return end
 
 
 def _end_of(piece: str, depth: int, in_string: bool) -> int:
