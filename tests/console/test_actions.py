@@ -94,6 +94,7 @@ def test_all_that_are_shown_are_deleted_and_brought_back_by_keyboard(page: Any, 
 def test_what_is_less_likely_is_folded_and_opened_by_keyboard(page: Any, site: Site) -> None:
     page.goto(site.url)
     page.get_by_label("Search memories").press_sequentially("who is allergic to peanuts")
+    expect(page).to_have_url(re.compile(r"\?q=who.+peanuts$"))  # else a search of fewer letters is still shown
     expect(page.locator("#status")).to_contain_text("less likely")
     expect(page.locator("#rows .row")).to_have_count(1)
     fold = page.locator(".less-sure")
