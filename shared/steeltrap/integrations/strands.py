@@ -11,7 +11,6 @@ says so: the model reads it, and an outage never looks like an empty memory.
 """
 
 import asyncio
-import re
 from typing import TYPE_CHECKING, Any, Final, Literal
 from uuid import UUID, uuid4, uuid5
 
@@ -163,10 +162,10 @@ def entry_of(row: Row) -> MemoryEntry:
 
 def _tool_prefix(store: str) -> str:
     """The store's name in the names of its tools, which take letters and digits of English, `_` and `-`."""
-    if re.fullmatch(rf"[A-Za-z0-9_-]{{1,{_NAME_CHARACTERS}}}", store):
+    cleaned = "".join(each if each.isascii() and (each.isalnum() or each in "_-") else "_" for each in store)
+    if cleaned == store and 0 < len(store) <= _NAME_CHARACTERS:
         return store
-    mark = uuid5(_TOOLS, store).hex[:8]
-    return f"{re.sub(r'[^A-Za-z0-9_-]+', '_', store)[: _NAME_CHARACTERS - 9]}_{mark}"
+    return f"{cleaned[: _NAME_CHARACTERS - 9]}_{uuid5(_TOOLS, store).hex[:8]}"
 
 
 def _failure(error: SteeltrapError) -> MemoryEntry:

@@ -26,7 +26,7 @@ _PLACE: Final = 100
 _SPACE: Final = re.compile(r"[ \t\r\n]*")
 _CUT_TOKEN: Final = re.compile(r"[\w\\.+-]*\s*")
 _IN_STRING: Final = re.compile(r'[^"\\]*(?:\\(?:[^u]|u.{4})[^"\\]*)*', re.DOTALL)
-"""What a string has up to its end, or to an escape that is not all there."""
+"""A string up to its end, or to an escape that is not all there."""
 _HALF: Final = re.compile(r"\\u[dD][89abAB]..", re.DOTALL)
 """The escape of half of a character, whose other half may follow."""
 _MARK: Final = re.compile(r'\\.|["\[\]{}]', re.DOTALL)
