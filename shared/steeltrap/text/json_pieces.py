@@ -162,8 +162,7 @@ class Pieces:
     def _small(self, *, is_container: bool) -> tuple[bool, Any]:
         """Whether a whole value is in the next 64 Ki characters, and the value."""
         size = PIECE if is_container else max(PIECE, 2 * _MAX_NUMBER)
-        while self.ahead < size and self._fill(size):
-            pass
+        self._look_ahead(size)
         text, began = self._text, self._position
         if len(text) - began > 2 * size:
             text, began = text[began : began + size], 0
@@ -205,8 +204,7 @@ class Pieces:
         self._position += 1
         while True:
             self._cut()
-            while self.ahead < wanted and self._fill(wanted):
-                pass
+            self._look_ahead(wanted)
             piece = self._text[self._position : self._position + wanted]
             end = _end_of_whole(piece)
             is_last = piece[end : end + 1] == '"'
@@ -283,8 +281,7 @@ class Pieces:
         in_string = False
         while depth:
             self._cut()
-            while self.ahead < PIECE and self._fill(PIECE):
-                pass
+            self._look_ahead(PIECE)
             piece = self._text[self._position : self._position + PIECE]
             if (len(piece) - len(piece.rstrip("\\"))) % 2:
                 piece = piece[:-1]  # half of an escape
@@ -305,6 +302,11 @@ class Pieces:
             return _ENDS
         self._position = error.pos
         return f"this is not valid JSON ({error.msg}); nothing behind it can be read."
+
+    def _look_ahead(self, size: int) -> None:
+        """Have so many characters in the window, where the text has them."""
+        while self.ahead < size and self._fill(size):
+            pass
 
     def _fill(self, size: int) -> bool:
         """Read more; False at the end of the text."""

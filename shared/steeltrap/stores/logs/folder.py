@@ -27,6 +27,7 @@ from .names import (
     entries_of,
     entry_name,
     listed_among,
+    listed_markers,
     listing_of,
     marker_of,
     markers_among,
@@ -63,13 +64,12 @@ class FolderLogs:
         with _translated():
             names = [path.relative_to(self._folder / MARKERS) for path in (self._folder / MARKERS).glob("*/*")]
         due = [(marker, key) for marker, key in markers_among(name.as_posix() for name in names) if marker.hour < hour]
-        listings = {key: self._listing(key) for _, key in due}
-        users = {key: user_of_listing(content, key) for key, content in listings.items()}
+        listings = {key: self._listing(key) for key in dict.fromkeys(key for _, key in due)}
         for marker, key in due:
             if listings[key] is None:
                 with suppress(Unavailable):  # the next sweep removes it
                     _remove_marker(self._folder / MARKERS / marker.name / key)
-        yield [(user, marker) for marker, key in due if (user := users[key]) is not None]
+        yield listed_markers(due, listings)
 
     def _listing(self, key: str) -> bytes | None:
         with _translated():

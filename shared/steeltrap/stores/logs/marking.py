@@ -7,7 +7,7 @@ from ...errors import Unavailable
 from ...model import UserRef
 from ...ports import Marker
 from ..object_place import ObjectPlace
-from .names import MARKERS, USERS, markers_among, user_of_listing
+from .names import MARKERS, USERS, listed_markers, markers_among
 
 
 def due_among(objects: ObjectPlace, hour: str) -> Iterator[list[tuple[UserRef, Marker]]]:
@@ -17,10 +17,9 @@ def due_among(objects: ObjectPlace, hour: str) -> Iterator[list[tuple[UserRef, M
         due = [(marker, key) for marker, key in page if marker.hour < hour]
         keys = list(dict.fromkeys(key for _, key in due))
         listings = dict(zip(keys, objects.get_all([f"{USERS}/{key}" for key in keys]), strict=True))
-        users = {key: user_of_listing(listings[key], key) for key in keys}
         gone = [f"{MARKERS}/{marker.name}/{key}" for marker, key in due if listings[key] is None]
         with suppress(Unavailable):  # the next sweep removes them
             objects.side_by_side(objects.delete, gone)
-        yield [(user, marker) for marker, key in due if (user := users[key]) is not None]
+        yield listed_markers(due, listings)
         if len(due) < len(page):
             return

@@ -5,7 +5,7 @@ logs."""
 import json
 import logging
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from typing import Final
 
@@ -79,6 +79,14 @@ def markers_among(names: Iterable[str]) -> list[tuple[Marker, str]]:
     """The markers that have such names under `due/`, in their order, each with the key of its user."""
     found = [(Marker.of_name(name.partition("/")[0]), name.partition("/")[2]) for name in names]
     return sorted((marker, key) for marker, key in found if marker is not None and _KEY.fullmatch(key))
+
+
+def listed_markers(
+    markers: Iterable[tuple[Marker, str]], listings: Mapping[str, bytes | None]
+) -> list[tuple[UserRef, Marker]]:
+    """Markers with their users, by what each key's `who/<key>` has; those of nobody are left out."""
+    users = {key: user_of_listing(content, key) for key, content in listings.items()}
+    return [(user, marker) for marker, key in markers if (user := users[key]) is not None]
 
 
 def user_to_json(user: UserRef) -> bytes:

@@ -55,8 +55,7 @@ class DueWork:
         unused = next((marker for marker in swept if marker.n == position.n + 1), None)
         if unused is not None or standing(connection) in swept:
             let_stand(connection, unused)
-        is_unfinished = position.removed > position.forgot
-        if (at := self._clock.now() if is_unfinished else self._earliest(connection, None)) is not None:
+        if (at := self._clock.now() if position.is_unfinished else self._earliest(connection, None)) is not None:
             self._at = max(at, self._clock.now())  # a sweep takes hours that are over: not this user twice
 
     def cover(self, connection: apsw.Connection, position: Position, *, at_once: bool) -> None:

@@ -59,7 +59,7 @@ class ReplicaFile(UserFile):
         log: Log,
         log_id: bytes,
         clock: Clock,
-        retention: timedelta = timedelta(days=30),
+        retention: timedelta,
         make_room: Callable[[int], None] = lambda size: None,
         pause: Callable[[float], None] = time.sleep,
     ) -> None:
@@ -404,11 +404,12 @@ class ReplicaFile(UserFile):
             stands = None if connection is None else standing(connection)
         if stands is not None and stands == before:
             self._log.mark(stands)
-        if self.is_unfinished():
+        position = self._position()
+        if position.is_unfinished:
             return  # a file that was wiped lets no marker stand, and needs one
         for marker in swept:
             deadline.left()
-            if marker != stands and marker.n <= self._position().n:
+            if marker != stands and marker.n <= position.n:
                 self._log.unmark(marker)
 
     def migrate(self, deadline: Deadline) -> bool:
@@ -498,8 +499,7 @@ class ReplicaFile(UserFile):
     # Bases and forgetting
 
     def is_unfinished(self) -> bool:
-        position = self._position()
-        return position.removed > position.forgot
+        return self._position().is_unfinished
 
     def scrub(self, deadline: Deadline) -> None:
         """Leave no byte of what was removed, here and in the log. Raises Unavailable, to be called again."""

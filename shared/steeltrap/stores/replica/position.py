@@ -46,6 +46,11 @@ class Position:
     removed: int = 0
     scrubbed: int = 0
 
+    @property
+    def is_unfinished(self) -> bool:
+        """Whether the log has bytes of what was removed."""
+        return self.removed > self.forgot
+
 
 _NAMES: Final = ", ".join(field.name for field in fields(Position))
 _PLACES: Final = ", ".join("?" * len(fields(Position)))

@@ -19,7 +19,7 @@ from ...model import UserRef
 from ...ports import Clock, Deadline, Embedder, Gone, Logs, Marker, hour_of
 from ..data_folder import DataFolder
 from ..sqlite.file import T, UserFile
-from ..sqlite.space import SqliteSpace, finish
+from ..sqlite.space import SqliteSpace
 from ..sqlite.store import SqliteStore
 from .caching import discard
 from .entries import may_not_purge
@@ -60,7 +60,7 @@ class ReplicaStore(SqliteStore):
         self._reach = Reach(logs, folder, clock)
         self._disk_bytes = disk_bytes
         self._pause = pause
-        self._found: dict[UserRef, list[Marker]] = {}
+        self._markers: dict[UserRef, list[Marker]] = {}
 
     def space(self, user: UserRef, deadline: Deadline) -> SqliteSpace:
         return _ReplicaSpace(_Call(lambda: self._replica(user), self._reach, deadline), self._clock, deadline)
@@ -99,11 +99,11 @@ class ReplicaStore(SqliteStore):
     def due(self) -> Iterator[list[UserRef]]:
         now = self._clock.now()
         for page in self._logs.due(hour_of(now)):
-            self._found = defaultdict(list)
+            self._markers = defaultdict(list)
             for user, marker in page:
-                self._found[user].append(marker)
-            yield list(self._found)
-        self._found = {}
+                self._markers[user].append(marker)
+            yield list(self._markers)
+        self._markers = {}
         share = now.date().toordinal() % _SHARES
         first, end = (f"{256 // _SHARES * at:02x}" for at in (share, share + 1))
         users = self._logs.users(first, end if share < _SHARES - 1 else "g")
@@ -112,7 +112,7 @@ class ReplicaStore(SqliteStore):
 
     def swept(self, user: UserRef, deadline: Deadline) -> None:
         file = self._replica(user)
-        file.renew_marker(deadline, self._found.get(user, ()))
+        file.renew_marker(deadline, self._markers.get(user, ()))
         if file.needs_base():
             file.put_base()
 
@@ -289,14 +289,9 @@ class _ReplicaSpace(SqliteSpace):
 
     def purge(self, ids: Sequence[str]) -> list[str]:
         file = self._call()
-        is_unfinished = file.is_unfinished()
-        if (ids or is_unfinished) and not file.may_purge():
+        if (ids or file.is_unfinished()) and not file.may_purge():
             raise may_not_purge()
-        if ids:
-            return super().purge(ids)
-        if is_unfinished:
-            finish(file, self._deadline)
-        return []
+        return super().purge(ids)
 
     def sweep(self, deleted_before: datetime) -> int:
         file = self._call()

@@ -66,7 +66,10 @@ def purge(file: UserFile, ids: Sequence[str], deadline: Deadline) -> list[str]:
             connection.execute("INSERT OR IGNORE INTO meta (key, value) VALUES (?, 1)", (UNFINISHED,))
         return removed_keys, is_marked(connection)
 
-    removed_keys, unfinished = file.reserve.with_room(lambda: file.transaction("change", redo, deadline))
+    removed_keys: list[bytes] = []
+    unfinished = False
+    if keys:
+        removed_keys, unfinished = file.reserve.with_room(lambda: file.transaction("change", redo, deadline))
     if unfinished or file.is_unfinished():
         finish(file, deadline)
     return [from_key(key) for key in removed_keys]
