@@ -33,7 +33,7 @@ FAST := tests/unit tests/contracts/test_sqlite.py tests/contracts/test_folder.py
   tests/dialects/test_core.py tests/isolation/test_two_users.py tests/surfaces/test_python.py tests/docs/test_docs.py
 
 .DEFAULT_GOAL := help
-.PHONY: help install serve check check-types check-tests test test-aws test-lowest integrations agents typescript conformance history fuzz browser screenshots e2e localstack image synth bootstrap deploy github-role destroy validate workflows up down lint lint-code lint-types all-tests format docs bench mutants update-rules lock sbom dist mcpb clean
+.PHONY: help install serve check check-types check-tests test test-aws test-lowest integrations agents typescript conformance history fuzz browser screenshots e2e localstack image chart synth bootstrap deploy github-role destroy validate workflows up down lint lint-code lint-types all-tests format docs bench mutants update-rules lock sbom dist mcpb clean
 
 help: ## List the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -79,7 +79,7 @@ $(VENV)/.browsing: $(TESTABLE)
 
 # All that the targets of .ci/run install, for `make --jobs`.
 .build/everything: $(VENV)/.browsing $(CONSOLE) $(CONFORMANCE) $(TYPESCRIPT) .build/lowest/.installed .build/sam/.installed .build/image/.installed \
-  .build/schemathesis/.installed .build/agents/.installed
+  .build/schemathesis/.installed .build/agents/.installed .build/chart/.installed
 
 install: $(TESTABLE) ## Create .venv with everything installed
 
@@ -154,6 +154,9 @@ image: $(TESTABLE) .build/image/.installed ## Build the container images with bu
 	.build/image/bin/hadolint Dockerfile
 	deploy/image.sh
 	STEELTRAP_TEST_IMAGE=1 $(BIN)/python -m pytest tests/image
+
+chart: $(TESTABLE) .build/chart/.installed ## Lint and render the Helm chart, and validate what it renders by Kubernetes' schemas
+	STEELTRAP_TEST_CHART=1 $(BIN)/python -m pytest tests/chart
 
 synth: $(TESTABLE) ## Synthesise a stage of infra/stages.toml into .build/STAGE (STAGE=dev)
 	$(BIN)/python -m infra --stage $(STAGE) --out .build/$(STAGE)
@@ -231,7 +234,7 @@ lock: .build/locking/.installed ## Regenerate the lock files from pyproject.toml
 	rm -f .build/lowest.txt  # so that no version of before is kept
 	$(LOCK) --resolution lowest-direct $(LOWEST) pyproject.toml --output-file .build/lowest.txt
 	$(LOCK) --constraint .build/lowest.txt $(LOWEST) --group dev --group bench --group build pyproject.toml --output-file locks/lowest.txt
-	for each in pip locking sam ministack workflows release image schemathesis; do $(LOCK) locks/$$each.in --output-file locks/$$each.txt || exit 1; done
+	for each in pip locking sam ministack workflows release image schemathesis chart; do $(LOCK) locks/$$each.in --output-file locks/$$each.txt || exit 1; done
 	$(LOCK) --extra server --extra lambda $(AGENTS) --group dev --group build pyproject.toml --output-file locks/agents.txt
 	$(subst --universal --python-version 3.11,--python-platform linux --python-version 3.13,$(LOCK)) locks/localstack.in --output-file locks/localstack.txt
 	npm install --prefix infra --package-lock-only --silent
