@@ -140,7 +140,9 @@ LONGEST_SWEEP: Final = 900.0
 LIST_SECONDS: Final = 0.025 / 32
 """To read the name of a user: a request of 25 ms, 32 of them side by side."""
 SHARES: Final = 64
-"""A day's sweep opens one of so many parts of all users, whether or not something is due: stores/replica/store.py."""
+"""A day's sweep opens one of so many parts of all users, whether or not something is due: stores/replica/due.py."""
+PAGE: Final = 1_000
+"""Of these it opens so many after as many with due work: stores/replica/store.py."""
 DELETES_A_DAY: Final = 0.1
 """Of a user, on average: 1 % of ten calls."""
 _SAMPLE: Final = 2_000
@@ -168,7 +170,7 @@ def sweeping(users: int) -> Sweeping:
     """Users who delete now and then, each a month before it is due; whoever waits for the sweep has one marker."""
     random = Random(users)
     sample = min(users, _SAMPLE)
-    most = LONGEST_SWEEP / (PURGE_SECONDS + LIST_SECONDS) * sample / users
+    most = most_due(users) * sample / users
     # Users differ: one in ten makes half of all deletions.
     rates = [DELETES_A_DAY * (5 if user % 10 == 0 else 5 / 9) for user in range(sample)]
     coming: dict[int, list[int]] = {}
@@ -188,6 +190,11 @@ def sweeping(users: int) -> Sweeping:
     waits.sort()
     reached = round(len(waits) / (_DAYS - _DAYS_BEFORE) * users / sample)
     return Sweeping(due_users(users), reached, sum(waits) / len(waits), waits[int(len(waits) * 0.99)])
+
+
+def most_due(users: int) -> float:
+    """How many users with due work a function reaches at most, beside a page of the others: two take too long."""
+    return (LONGEST_SWEEP - OPEN_SECONDS * min(users / SHARES, PAGE)) / (PURGE_SECONDS + LIST_SECONDS)
 
 
 def due_users(users: int) -> int:

@@ -4,7 +4,7 @@ from math import isclose
 from pathlib import Path
 
 from docs import cost, scale, simulation
-from steeltrap.stores.replica import file, position, store
+from steeltrap.stores.replica import due, file, position, store
 
 PAGE = Path(__file__).parents[2] / "docs" / "scale.md"
 
@@ -34,13 +34,14 @@ def test_a_sweep_that_has_time_for_all_due_work_is_never_late() -> None:
 
 def test_a_sweep_without_the_time_reaches_as_many_as_it_can_and_each_user_in_turn() -> None:
     swept = simulation.sweeping(1_000_000)
-    most = simulation.LONGEST_SWEEP / (simulation.PURGE_SECONDS + simulation.LIST_SECONDS)
+    most = simulation.most_due(1_000_000)
     assert isclose(swept.reached, most, rel_tol=0.01)
     assert swept.late < swept.latest < 1_000_000 / most, "nobody waits for longer than a round of everyone"
 
 
 def test_the_simulation_opens_the_share_that_a_sweep_opens() -> None:
-    assert store._SHARES == simulation.SHARES
+    assert due._ROUND_HOURS == 24 * simulation.SHARES
+    assert store._PAGE == simulation.PAGE
 
 
 def test_sign_ups_that_fit_are_refused_to_nobody_and_all_others_are_counted() -> None:

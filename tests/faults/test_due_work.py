@@ -2,7 +2,8 @@
 memories are opened for it."""
 
 import shutil
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from datetime import datetime, timedelta
 from functools import wraps
@@ -12,6 +13,8 @@ from typing import Any
 
 import apsw
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from clock import NOON, SettableClock
 from contracts.entries import EMBEDDER, delete, entry, save, turn
@@ -24,7 +27,7 @@ from steeltrap.stores.logs import folder
 from steeltrap.stores.logs.folder import FolderLog, FolderLogs
 from steeltrap.stores.logs.names import user_to_json
 from steeltrap.stores.replica import ReplicaStore
-from steeltrap.stores.replica.due import DueWork
+from steeltrap.stores.replica.due import DueWork, share_at
 from steeltrap.stores.replica.history import put_back
 from steeltrap.stores.replica.moving import Place, move_user
 from steeltrap.text.words import WORDS_VERSION
@@ -272,7 +275,58 @@ def test_a_sweep_opens_who_has_work_due_and_a_share_of_all_and_in_time_everyone(
         clock.advance(days=1)
     assert swept[0][0] == [users[7]]
     del swept[0][0]
-    assert sorted((user for pages in swept for page in pages for user in page), key=str) == sorted(users, key=str)
+    others = Counter(user for pages in swept for page in pages for user in page)
+    assert others.keys() == set(users)
+    assert others.total() <= 1.2 * len(users)
+
+
+class OneEach(FolderLogs):
+    """Logs whose due work comes in pages of one user."""
+
+    def due(self, hour: str) -> Iterator[list[tuple[UserRef, Marker]]]:
+        for page in super().due(hour):
+            yield from ([each] for each in page)
+
+
+def test_where_a_sweep_never_gets_to_the_end_of_due_work_it_gets_to_others(
+    tmp_path: Path, clock: SettableClock
+) -> None:
+    users = [UserRef(f"user {number}") for number in range(100)]
+    with opened(tmp_path, "one", clock) as store:
+        for user in users:
+            save(space_of(store, user.user_id), "The heron waits.")
+        for user in users[:10]:
+            [memory] = space_of(store, user.user_id).walk()
+            delete(space_of(store, user.user_id), memory, at=clock.now())
+    clock.advance(days=31)
+    others: set[UserRef] = set()
+    for _ in range(64):
+        with opened(tmp_path, "sweeping", clock, OneEach(tmp_path / "log")) as store:
+            first, second, *rest = store.due()
+        assert len(first) == 1
+        assert len(rest) >= 9
+        others.update(second)
+        clock.advance(days=1)
+    assert others == set(users)
+
+
+@given(
+    st.integers(0, 10**6), st.lists(st.integers(0, 3599), min_size=64, max_size=64), st.binary(min_size=32, max_size=32)
+)
+def test_a_daily_sweep_opens_every_user_within_64_days_though_it_is_late_by_up_to_an_hour(
+    first: int, late: list[int], key: bytes
+) -> None:
+    start = NOON + timedelta(hours=first)
+    shares = [share_at(start + timedelta(days=day, seconds=seconds)) for day, seconds in enumerate(late)]
+    assert any(low <= key.hex() < end for ranges in shares for low, end in ranges)
+
+
+@given(st.integers(0, 10**6))
+def test_each_hour_s_share_is_a_day_s_and_begins_further_on(hours: int) -> None:
+    now, next_hour = (share_at(NOON + timedelta(hours=hours + more)) for more in (0, 1))
+    size = sum(int(end.replace("g", "10000"), 16) - int(low, 16) for low, end in now)
+    assert 65536 / 64 <= size <= 1.1 * 65536 / 64
+    assert now[0][0] != next_hour[0][0]
 
 
 def test_a_sweep_of_memories_with_nothing_due_writes_no_entry(tmp_path: Path, clock: SettableClock) -> None:

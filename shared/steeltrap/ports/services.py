@@ -179,8 +179,8 @@ class SweepsDue(Protocol):
     """A store that knows which users have work due, so that a sweep opens nobody else's memories."""
 
     def due(self) -> Iterator[list[UserRef]]:
-        """The users to sweep now, in pages: those with due work, the earliest first, and then a small share of all,
-        another one each day. Raises Unavailable."""
+        """The users to sweep now, in pages: those with due work, the earliest first, and in turn with them a small
+        share of all, another one each day. A page may be empty. Raises Unavailable."""
         ...
 
     def swept(self, user: UserRef, deadline: Deadline) -> None:

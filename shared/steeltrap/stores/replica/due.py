@@ -25,6 +25,11 @@ from .position import Position
 _KEY: Final = "due"
 _TURNS_WAIT: Final = timedelta(days=7)
 """Messages become episodes with the user's next call; a sweep makes them for those who don't come back."""
+_ROUND_HOURS: Final = 64 * 24
+"""After so long, daily sweeps have opened everyone: also users whose marker was lost, or of older releases."""
+_SHARE_HOURS: Final = 25
+"""A day, and the hour by which a daily sweep may be late."""
+_KEYS: Final = 16**4
 
 
 class DueWork:
@@ -84,6 +89,17 @@ class DueWork:
         if change is None and analysis_of(connection) < WORDS_VERSION:
             times.append(self._clock.now())
         return min(times, default=None)
+
+
+def share_at(at: datetime) -> list[tuple[str, str]]:
+    """The ranges of keys whose users a sweep at a time opens although no marker says that they have work due.
+
+    They begin further on with each hour, so sweeps that reach a part only open other users each time.
+    """
+    hours = int(at.timestamp() // 3600) % _ROUND_HOURS
+    first, end = (_KEYS * hour // _ROUND_HOURS for hour in (hours, hours + _SHARE_HOURS))
+    ranges = [(first, min(end, _KEYS)), (0, end - _KEYS)]
+    return [(f"{low:04x}", f"{high:04x}" if high < _KEYS else "g") for low, high in ranges if low < high]
 
 
 def standing(connection: apsw.Connection) -> Marker | None:

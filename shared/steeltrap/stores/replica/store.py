@@ -9,7 +9,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from datetime import datetime, timedelta
 from functools import partial
-from itertools import islice
+from itertools import chain, islice, starmap
 from math import inf
 from pathlib import Path
 from typing import Final
@@ -22,6 +22,7 @@ from ..sqlite.file import T, UserFile
 from ..sqlite.space import SqliteSpace
 from ..sqlite.store import SqliteStore
 from .caching import discard
+from .due import share_at
 from .entries import may_not_purge
 from .file import ReplicaFile
 from .history import build
@@ -30,8 +31,6 @@ from .offline import Reach
 _log = logging.getLogger("steeltrap")
 
 _WIPE_SECONDS: Final = 60.0
-_SHARES: Final = 64
-"""So many days it takes until sweeps have opened everyone: also users whose marker was lost, or of older releases."""
 _PAGE: Final = 1000
 
 
@@ -98,17 +97,17 @@ class ReplicaStore(SqliteStore):
 
     def due(self) -> Iterator[list[UserRef]]:
         now = self._clock.now()
+        others = chain.from_iterable(starmap(self._logs.users, share_at(now)))
         for page in self._logs.due(hour_of(now)):
             self._markers = defaultdict(list)
             for user, marker in page:
                 self._markers[user].append(marker)
             yield list(self._markers)
-        self._markers = {}
-        share = now.date().toordinal() % _SHARES
-        first, end = (f"{256 // _SHARES * at:02x}" for at in (share, share + 1))
-        users = self._logs.users(first, end if share < _SHARES - 1 else "g")
-        while page_of_share := list(islice(users, _PAGE)):
-            yield page_of_share
+            self._markers = {}
+            # In turn: where a run never gets to the end of due work, the others' turn would never come.
+            yield list(islice(others, _PAGE))
+        while page_of_others := list(islice(others, _PAGE)):
+            yield page_of_others
 
     def swept(self, user: UserRef, deadline: Deadline) -> None:
         file = self._replica(user)
