@@ -9,7 +9,9 @@ PIP := $(BIN)/python -m pip install $(QUIETLY)
 LOCK := .build/locking/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-package steeltrap-small $(UPGRADE)
 # The extras that fit into one environment, and those of `make agents`, which want older packages, or many.
 EXTRAS := $(addprefix --extra ,server onnx small bedrock aws bucket postgres langgraph anthropic pydantic-ai agent-framework lambda)
-AGENTS := $(addprefix --extra ,openai-agents google-adk llama-index strands)
+AGENTS := $(addprefix --extra ,openai-agents google-adk llama-index strands claude-agent-sdk)
+# Its wheels bundle Claude Code, 178 MB that no test runs: what is built from the source leaves it out.
+FROM_SOURCE := --no-binary claude-agent-sdk --emit-build-options
 LOWEST := --extra server --extra aws --extra bedrock --extra bucket --extra postgres --extra lambda
 GROUPS := $(addprefix --group ,log-postgres function function-mcp function-http dev bench browser infra mutation build)
 CDK := infra/node_modules/.bin/cdk
@@ -54,7 +56,7 @@ $(TESTABLE): $(INSTALLED) models/small/pyproject.toml models/small/steeltrap_sma
 .build/%/.installed: locks/%.txt locks/pip.txt
 	$(PYTHON) -m venv .build/$*
 	.build/$*/bin/python -m pip install $(QUIETLY) --require-hashes --requirement locks/pip.txt
-	.build/$*/bin/python -m pip install $(QUIETLY) --require-hashes --requirement locks/$*.txt
+	.build/$*/bin/python -m pip install $(QUIETLY) --require-hashes --build-constraint constraints.txt --requirement locks/$*.txt
 	@touch $@
 
 $(CDK): infra/package-lock.json
@@ -117,10 +119,10 @@ test-lowest: .build/lowest/.installed ## Run the unit and surface tests on the l
 integrations: $(TESTABLE) ## Run the common story, and what each library's own tests ask for, through every client form
 	$(BIN)/python -m pytest -n auto tests/integrations
 
-agents: .build/agents/.installed ## Run the tests of OpenAI's Agents SDK, Google's ADK, LlamaIndex and Strands, which want older packages than all other tests, or many; install each extra alone
+agents: .build/agents/.installed ## Run the tests of OpenAI's Agents SDK, Google's ADK, LlamaIndex, Strands and the Claude Agent SDK, which want older packages than all other tests, or many; install each extra alone
 	.build/agents/bin/python -m pip install $(QUIETLY) --require-hashes --constraint locks/locking.txt uv
 	.build/agents/bin/python -m pip install $(QUIETLY) --no-deps --no-build-isolation --editable .
-	.build/agents/bin/python -m pytest -p no:xdist tests/cli/test_extras_alone.py $(addprefix tests/integrations/test_,openai_agents.py google_adk.py llamaindex.py strands.py)
+	.build/agents/bin/python -m pytest -p no:xdist tests/cli/test_extras_alone.py $(addprefix tests/integrations/test_,openai_agents.py google_adk.py llamaindex.py strands.py claude_agent_sdk.py)
 
 typescript: $(TESTABLE) $(TYPESCRIPT) ## Build the TypeScript client from docs/openapi.json, and run its tests against a server
 	STEELTRAP_TEST_TYPESCRIPT=1 $(BIN)/python -m pytest tests/typescript
@@ -235,7 +237,7 @@ lock: .build/locking/.installed ## Regenerate the lock files from pyproject.toml
 	$(LOCK) --resolution lowest-direct $(LOWEST) pyproject.toml --output-file .build/lowest.txt
 	$(LOCK) --constraint .build/lowest.txt $(LOWEST) --group dev --group bench --group build pyproject.toml --output-file locks/lowest.txt
 	for each in pip locking sam ministack workflows release image schemathesis chart; do $(LOCK) locks/$$each.in --output-file locks/$$each.txt || exit 1; done
-	$(LOCK) --extra server --extra lambda $(AGENTS) --group dev --group build pyproject.toml --output-file locks/agents.txt
+	$(LOCK) $(FROM_SOURCE) --extra server --extra lambda $(AGENTS) --group dev --group build pyproject.toml --output-file locks/agents.txt
 	$(subst --universal --python-version 3.11,--python-platform linux --python-version 3.13,$(LOCK)) locks/localstack.in --output-file locks/localstack.txt
 	npm install --prefix infra --package-lock-only --silent
 	npm install --prefix localstack --package-lock-only --silent

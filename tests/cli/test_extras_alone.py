@@ -83,6 +83,7 @@ def _installed(wheels: Path, folder: Path, extra: str | None = None) -> Path:
     uv = (sys.executable, "-m", "uv", "--quiet")
     _run(*uv, "venv", "--python", sys.executable, folder / "venv")
     places = ("--python", python, "--find-links", wheels, "--constraint", versions)
+    places += ("--no-binary", "claude-agent-sdk")  # its wheels bundle Claude Code, 178 MB
     _run(*uv, "pip", "install", *places, f"steeltrap[{extra}] @ {wheel.as_uri()}" if extra else wheel)
     return python
 

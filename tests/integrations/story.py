@@ -78,6 +78,7 @@ LIBRARIES: Final = {
     ),
     "google-adk": Library("google.adk", "integrations.google_adk_memory:open_service"),
     "strands": Library("strands.memory", "integrations.strands_memory:open_store"),
+    "claude-agent-sdk": Library("claude_agent_sdk", "integrations.claude_agent:open_tools"),
     "pydantic-ai": Library("pydantic_ai", "integrations.pydantic_ai_tools:open_tools"),
 }
 

@@ -25,8 +25,9 @@ from integrations.pydantic_ai_tools import Part, calling, returned
 from integrations.scripted_claude import Script, claude, says, uses
 from integrations.seams import Seam
 from steeltrap.client import Client
+from steeltrap.integrations import INSTRUCTIONS
 from steeltrap.integrations.anthropic import SteeltrapMemoryTool
-from steeltrap.integrations.pydantic_ai import INSTRUCTIONS, SteeltrapToolset
+from steeltrap.integrations.pydantic_ai import SteeltrapToolset
 from steeltrap.toolsets import CATALOGUE
 
 TEA = "Ana drinks green tea in the morning."

@@ -20,13 +20,14 @@ PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())
 LOCKS = [ROOT / "constraints.txt", *sorted((ROOT / "locks").glob("*.txt"))]
 ALL, PRODUCT, LIBRARY = ROOT / "constraints.txt", ROOT / "locks" / "product.txt", ROOT / "locks" / "library.txt"
 AGENTS = ROOT / "locks" / "agents.txt"
-OF_AGENTS = {"openai-agents", "google-adk", "llama-index", "strands"}
+OF_AGENTS = {"openai-agents", "google-adk", "llama-index", "strands", "claude-agent-sdk"}
 """The extras that have an environment of their own."""
 
 
 def _locked(lock: Path) -> list[tuple[Requirement, int]]:
     """Each requirement of a lock file, and how many hashes it has."""
-    entries = lock.read_text().replace("\\\n", " ").splitlines()
+    lines = lock.read_text().replace("\\\n", " ").splitlines()
+    entries = [line for line in lines if line and not line.startswith("--no-binary ")]
     return [(Requirement(entry.partition(" --hash")[0]), entry.count("--hash=sha256:")) for entry in entries]
 
 
