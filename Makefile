@@ -119,10 +119,10 @@ test-lowest: .build/lowest/.installed ## Run the unit and surface tests on the l
 integrations: $(TESTABLE) ## Run the common story, and what each library's own tests ask for, through every client form
 	$(BIN)/python -m pytest -n auto tests/integrations
 
-agents: .build/agents/.installed ## Run the tests of OpenAI's Agents SDK, Google's ADK, LlamaIndex, Strands and the Claude Agent SDK, which want older packages than all other tests, or many; install each extra alone
+agents: .build/agents/.installed ## Run the tests of OpenAI's Agents SDK, Google's ADK, LlamaIndex, Strands, the Claude Agent SDK and AG2, which want older packages than all other tests, or many; install each extra alone
 	.build/agents/bin/python -m pip install $(QUIETLY) --require-hashes --constraint locks/locking.txt uv
 	.build/agents/bin/python -m pip install $(QUIETLY) --no-deps --no-build-isolation --editable .
-	.build/agents/bin/python -m pytest -p no:xdist tests/cli/test_extras_alone.py $(addprefix tests/integrations/test_,openai_agents.py google_adk.py llamaindex.py strands.py claude_agent_sdk.py)
+	.build/agents/bin/python -m pytest -p no:xdist tests/cli/test_extras_alone.py $(addprefix tests/integrations/test_,openai_agents.py google_adk.py llamaindex.py strands.py claude_agent_sdk.py ag2.py)
 
 typescript: $(TESTABLE) $(TYPESCRIPT) ## Build the TypeScript client from docs/openapi.json, and run its tests against a server
 	STEELTRAP_TEST_TYPESCRIPT=1 $(BIN)/python -m pytest tests/typescript
@@ -237,7 +237,7 @@ lock: .build/locking/.installed ## Regenerate the lock files from pyproject.toml
 	$(LOCK) --resolution lowest-direct $(LOWEST) pyproject.toml --output-file .build/lowest.txt
 	$(LOCK) --constraint .build/lowest.txt $(LOWEST) --group dev --group bench --group build pyproject.toml --output-file locks/lowest.txt
 	for each in pip locking sam ministack workflows release image schemathesis chart; do $(LOCK) locks/$$each.in --output-file locks/$$each.txt || exit 1; done
-	$(LOCK) $(FROM_SOURCE) --extra server --extra lambda $(AGENTS) --group dev --group build pyproject.toml --output-file locks/agents.txt
+	$(LOCK) $(FROM_SOURCE) --extra server --extra lambda $(AGENTS) --group dev --group build locks/agents.in pyproject.toml --output-file locks/agents.txt
 	$(subst --universal --python-version 3.11,--python-platform linux --python-version 3.13,$(LOCK)) locks/localstack.in --output-file locks/localstack.txt
 	npm install --prefix infra --package-lock-only --silent
 	npm install --prefix localstack --package-lock-only --silent
