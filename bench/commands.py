@@ -63,20 +63,27 @@ def quality(
             help="Also measure LoCoMo with these corrected labels (errors.json of dial481/locomo-audit).",
         ),
     ] = None,
+    baselines: Annotated[
+        bool,
+        typer.Option("--baselines", help="Also search by FTS5 alone, and by the embedder's cosine alone."),
+    ] = False,
     html: Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Write a page with plots.")] = None,
     as_json: terminal.Json = False,
 ) -> None:
     """Measure how well search finds the answers to questions.
 
-    The search tool that users call is measured. The format of each set is recognised from its content: LoCoMo, BEAM
-    (a folder), LongMemEval, or JSON Lines of your own. Every figure has a 95% confidence interval, computed by drawing
-    the questions again. The folder, or the tables and the index, are removed afterwards.
+    The search tool that users call is measured. The format of each set is recognised from its content: LoCoMo,
+    LongMemEval, JSON Lines of your own, or a folder of BEAM, PrecisionMemBench, REALTALK, RealMem or VehicleMemBench.
+    Every figure has a 95% confidence interval, computed by drawing the questions again. The folder, or the tables and
+    the index, are removed afterwards.
     """
     from .quality.measure import measure
     from .quality.page import write
     from .quality.tables import show
 
-    figures = measure(paths, store, embedder=embedder, keep=keep, against=against, ablate=ablate, labels=labels)
+    figures = measure(
+        paths, store, embedder=embedder, keep=keep, against=against, ablate=ablate, baselines=baselines, labels=labels
+    )
     if html is not None:
         write(html.expanduser(), figures)
     show(figures, as_json)

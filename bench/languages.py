@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any, Final
 from unicodedata import combining, normalize
 
-import apsw
 import Stemmer
 
 from steeltrap.cli.session import say, write_json
 
 from .quality.asking import ask
+from .quality.baselines import fts5
 from .quality.formats import read
 from .quality.scoring import scores
 from .quality.sets import Space
@@ -165,20 +165,11 @@ def _without_accents(word: str) -> str:
 
 def fts5_places(space: Space) -> list[int]:
     """For each question, how many memories FTS5 puts before the first that answers it."""
-    connection = apsw.Connection(":memory:")
-    connection.execute("CREATE VIRTUAL TABLE fact USING fts5(id UNINDEXED, content)")
-    connection.executemany(
-        "INSERT INTO fact VALUES (?, ?)", [(id, draft.content) for id, draft in space.memories.items()]
-    )
-    places = []
-    for question in space.questions:
-        any_word = " OR ".join(f'"{word}"' for word in _WORD.findall(question.text))
-        ranked = [
-            str(id) for (id,) in connection.execute("SELECT id FROM fact WHERE fact MATCH ? ORDER BY rank", (any_word,))
-        ]
-        places.append(min((ranked.index(id) for id in question.relevant if id in ranked), default=len(space.memories)))
-    connection.close()
-    return places
+    count = len(space.memories)
+    return [
+        min((ids.index(id) for id in question.relevant if id in ids), default=count)
+        for question, ids in zip(space.questions, fts5(space, count), strict=True)
+    ]
 
 
 def _percent(hits: Sequence[float]) -> float:

@@ -7,7 +7,7 @@ from typing import Any
 from steeltrap.errors import InvalidInput
 
 from .. import locomo
-from . import beam, jsonl, longmemeval
+from . import beam, dialogues, jsonl, longmemeval, precision
 from .reading import text
 from .sets import QuestionSet, Space
 
@@ -21,10 +21,13 @@ def read(path: Path) -> QuestionSet:
 
 
 def _folder(path: Path) -> tuple[str, list[Space]]:
-    chats = beam.chats(path)
-    if not chats:
-        raise _unknown(path)
-    return "BEAM", [beam.space(chat) for chat in chats]
+    if chats := beam.chats(path):
+        return "BEAM", [beam.space(chat) for chat in chats]
+    if (path / precision.BELIEFS).is_file():
+        return "PrecisionMemBench", precision.spaces(path)
+    if (of_dialogues := dialogues.published(path)) is not None:
+        return of_dialogues
+    raise _unknown(path)
 
 
 def _file(path: Path) -> tuple[str, list[Space]]:
@@ -48,6 +51,7 @@ def _json(source: str) -> Any:
 
 def _unknown(path: Path) -> InvalidInput:
     return InvalidInput(
-        f"{path.name} is in no known format. Expected one of: LoCoMo's locomo10.json, a folder of BEAM's chats, "
-        "LongMemEval's file, or JSON Lines with `memories` and `questions` (docs/ranking.md)."
+        f"{path.name} is in no known format. Expected one of: LoCoMo's locomo10.json, LongMemEval's file, JSON Lines "
+        "with `memories` and `questions`, or a folder of BEAM's chats, PrecisionMemBench's fixtures, REALTALK's data, "
+        "RealMem's dataset or VehicleMemBench's benchmark (docs/ranking.md)."
     )

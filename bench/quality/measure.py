@@ -11,6 +11,7 @@ from steeltrap.ranking.weights import WEIGHTS, Weights
 
 from ..stores import Store
 from .asking import ask
+from .baselines import measure as baselines_of
 from .formats import read
 from .labels import corrected
 from .reading import parsed
@@ -30,11 +31,13 @@ def measure(
     keep: Path | None = None,
     against: Path | None = None,
     ablate: bool = False,
+    baselines: bool = False,
     labels: Path | None = None,
 ) -> dict[str, Any]:
     """The figures by the set's name. Every file is read before the first question.
 
-    With `ablate` each ranking rule is switched off in turn. `keep` is written with every question's scores, and
+    With `ablate` each ranking rule is switched off in turn, and with `baselines` words and vectors are searched, each
+    alone. `keep` is written with every question's scores, and
     `against` is such a file of an earlier run. With `labels`, LoCoMo's sets are measured once more with the corrected
     ones. Raises NotFound or InvalidInput for a file that can't be read, and what
     the store raises.
@@ -54,6 +57,8 @@ def measure(
         )
         if ablate:
             figures[questions.name]["gained_by"] = _gained(questions, store, embedder, rows[questions.name])
+        if baselines:
+            figures[questions.name]["baselines"] = baselines_of(questions, embedder)
     if keep is not None:
         _write(keep.expanduser(), rows)
     return figures

@@ -23,6 +23,7 @@ SHARES: Final = (
     "session_r10_of_turns",
     "precision",
     "f1",
+    "exact",
     "none_far_recall",
     "none_near_recall",
     "false_alarms",
@@ -100,7 +101,8 @@ class Answered:
 def scores(answered: Answered) -> Scores:
     """The scores of one question. Returned is everything that the search answers by itself."""
     silence = float(answered.told_nothing)
-    spent = {"tokens": float(answered.tokens)} | _recall(answered)
+    exact = float(answered.question.relevant == set(answered.returned))
+    spent = {"tokens": float(answered.tokens), "exact": exact} | _recall(answered)
     if answered.confident:
         sure = answered.question.relevant.intersection(answered.confident)
         spent["confident"] = len(sure) / len(answered.confident)
@@ -126,13 +128,17 @@ def _recall(answered: Answered) -> Scores:
     return spent | {"recalled": len(hits) / count, "recalled_sure": len(sure) / count}
 
 
-def _ranking(answered: Answered) -> Scores:
-    relevant, ids = answered.question.relevant, answered.found
-    scored = {
+def ranking(relevant: Set[str], ids: Sequence[str]) -> Scores:
+    """The scores of an order of memories."""
+    return {
         "top1": float(bool(relevant & set(ids[:1]))),
         "r5": len(relevant & set(ids[:5])) / len(relevant),
         "r10": len(relevant & set(ids[:10])) / len(relevant),
     }
+
+
+def _ranking(answered: Answered) -> Scores:
+    scored = ranking(answered.question.relevant, answered.found)
     sessions = answered.relevant_sessions
     if sessions:
         scored["session_r10"] = len(sessions & answered.best_sessions) / len(sessions)

@@ -34,6 +34,8 @@ def _print(name: str, figures: Mapping[str, Any]) -> None:
         say(f"| {' | '.join([title, *(_cell(row, column) for column in columns)])} |")
     say("")
     _print_budgets(figures)
+    if "baselines" in figures:
+        _print_baselines(figures)
     if "gained_by" in figures:
         _print_gains(figures["gained_by"])
 
@@ -49,6 +51,14 @@ def _print_budgets(figures: Mapping[str, Any]) -> None:
     for budget in BUDGETS:
         names = [f"{share}_{budget}{way}" for share in shares for way in ("", "_whole")]
         say(f"| {' | '.join([f'{budget:,}', *(_cell(figures, name) for name in names)])} |")
+    say("")
+
+
+def _print_baselines(figures: Mapping[str, Any]) -> None:
+    say("| search by | top1 | r5 | r10 |")
+    say("|---|--:|--:|--:|")
+    for name, row in {"steeltrap": figures, **figures["baselines"]}.items():
+        say(f"| {' | '.join([name, *(f'{row[column]:.1f}' for column in ('top1', 'r5', 'r10'))])} |")
     say("")
 
 

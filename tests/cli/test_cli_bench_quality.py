@@ -107,6 +107,135 @@ def locomo(tmp_path):
     return path
 
 
+@pytest.fixture
+def realtalk(tmp_path):
+    messages = [
+        {"speaker": "Ana", "dia_id": "D1:1", "clean_text": "I feed a heron", "date_time": "29.12.2023, 00:51:12"},
+        {"speaker": "Bob", "dia_id": "D1:2", "clean_text": " ", "date_time": "29.12.2023, 00:51:40"},
+    ]
+    asked = [
+        {"question": "Who feeds a heron?", "answer": "Ana", "category": 1, "evidence": ["D1:1, D1:2"]},
+        {"question": "Who adopted it?", "answer": "", "category": 3, "evidence": []},
+    ]
+    folder = tmp_path / "realtalk"
+    folder.mkdir()
+    chat = {"name": {}, "session_1": messages, "events_session_1": {}, "qa": asked}
+    (folder / "Chat_1_Ana_Bob.json").write_text(json.dumps(chat))
+    return folder
+
+
+@pytest.fixture
+def realmem(tmp_path):
+    facts = ["feeds a heron", {"boat": "dinghy"}]
+    first = {
+        "session_uuid": "s1",
+        "current_time": "2026-01-04 (Sunday)",
+        "dialogue_turns": [{"speaker": "User", "content": "Hello"}, {"speaker": "Assistant", "content": "Hello"}],
+        "extracted_memory": [{"content": content} for content in facts],
+    }
+    question = {"is_query": True, "content": "What about the heron?", "category_name": "Temporal-reasoning"}
+    uses = [{"session_uuid": "s1", "content": content} for content in facts]
+    answers = [
+        {"is_query": False, "content": "You feed it.", "memory_used": uses},
+        {"is_query": False, "content": "No idea.", "memory_used": []},
+    ]
+    second = first | {
+        "session_uuid": "s2",
+        "dialogue_turns": [question, answers[0], question, answers[1]],
+        "extracted_memory": [],
+    }
+    folder = tmp_path / "realmem"
+    folder.mkdir()
+    (folder / "Ana_dialogues_256k.json").write_text(json.dumps({"dialogues": [first, second]}))
+    return folder
+
+
+@pytest.fixture
+def vehicle(tmp_path):
+    said = ["[2025-03-03 08:30] Ana: The heron!", "[2025-03-03 08:30] Bob: Where?", "[2025-03-03 08:31] Ana: There."]
+    cases = [
+        {"query": "heron?", "reasoning_type": "x", "gold_memory": "[March 3, 2025] At 8:30 AM, Ana saw a heron."},
+        {"query": "dinghy?", "reasoning_type": "x", "gold_memory": "[March 4, 2025] At 8:30 PM, Ana sailed."},
+    ]
+    for name, content in {
+        "history/history_7.txt": "\n".join(said),
+        "qa_data/qa_7.json": json.dumps({"related_to_vehicle_preference": cases}),
+    }.items():
+        path = tmp_path / "cars" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content)
+    return tmp_path / "cars"
+
+
+@pytest.fixture
+def precision(tmp_path):
+    def belief(id, content, **fields):
+        common = {"user_id": "test-user", "type": "preference", "scope": ["code"], "pinned": False}
+        texts = {"canonical_name": "a_name", "aliases": [], "why_it_matters": "It does.", "created_at": "2026-01-01"}
+        return {"_id": id, "content": content, "superseded_by": None} | common | texts | fields
+
+    beliefs = [
+        belief("new", "Feeds a heron.", created_at="2026-02-01"),
+        belief("old", "Feeds a stork.", superseded_by="new"),
+        belief("pinned", "Sails."),
+        belief("of-pinned", "Rows.", superseded_by="pinned"),
+        belief("other", "Sings.", user_id="other-user"),
+        belief("else", "Paints.", scope=["art"]),
+        belief("open", "Which boat?", type="open_question"),
+    ]
+    beliefs[2]["pinned"] = True
+
+    def case(query, relevant, **fields):
+        expect = {"relevantBeliefs": {"shouldOnlyInclude": relevant}}
+        return {"query": query, "scope": ["code"], "category": "c", "expect": expect} | fields
+
+    cases = [
+        case("heron", ["new"]),
+        case("quasar", []),
+        case("", []),
+        case("heron", ["new"], budget={"maxBeliefs": 1}),
+        case("heron", [], userId="nobody"),
+    ]
+    folder = tmp_path / "beliefs"
+    folder.mkdir()
+    (folder / "beliefs.seed.json").write_text(json.dumps(beliefs))
+    (folder / "retrieval.cases.json").write_text(json.dumps(cases))
+    return folder
+
+
+def test_published_sets_are_read_from_their_own_folders(run, realtalk, realmem, vehicle, precision):
+    figures = json.loads(run("bench", "quality", realtalk, realmem, vehicle, precision, "--json").stdout)
+    assert {
+        name: (of["format"], of["memories"], of["questions"], of["unanswerable"], of["r10"])
+        for name, of in figures.items()
+    } == {
+        "realtalk": ("REALTALK", 1, 1, 0, 50),  # the other message of its evidence is a picture
+        "realmem": ("RealMem", 2, 1, 0, 100),
+        "cars": ("VehicleMemBench", 2, 1, 0, 100),
+        "beliefs": ("PrecisionMemBench", 2, 1, 1, 100),
+    }
+    assert figures["beliefs"]["outdated_returned"] is None
+    assert figures["beliefs"]["exact"] == 100
+
+
+@pytest.mark.parametrize("name", ["realtalk", "realmem", "vehicle", "precision"])
+def test_a_published_set_in_another_form_is_named(run, name, request):
+    folder = request.getfixturevalue(name)
+    for path in folder.rglob("*.json"):
+        path.write_text('[{"query": 1}]')
+    refusal = run("bench", "quality", folder)
+    assert refusal.exit_code == 2
+    assert "is not in" in refusal.stderr
+
+
+def test_words_alone_and_vectors_alone_are_measured_beside(run, own):
+    [figures] = json.loads(run("bench", "quality", own, "--baselines", "--json").stdout).values()
+    assert figures["baselines"].keys() == {"FTS5", "cosine"}
+    assert figures["baselines"]["FTS5"]["r5"] == 100
+    assert all(of.keys() == {"top1", "r5", "r10"} for of in figures["baselines"].values())
+    assert "| FTS5 |" in run("bench", "quality", own, "--baselines").stdout
+
+
 def test_sets_of_every_format_are_scored_in_one_run_and_leave_nothing_behind(run, own, beam, longmemeval, locomo, data):
     figures = json.loads(run("bench", "quality", own, beam, longmemeval, locomo, "--json").stdout)
     assert {name: of["format"] for name, of in figures.items()} == {
@@ -330,7 +459,9 @@ def test_beam_loses_the_marks_of_its_makers_and_takes_a_batchs_day(beam):
 @pytest.mark.parametrize("content", ["", "{", "[]", "[1]", "{}", '{"memories": []}', '[{"qa": []}]', "a,b\n1,2"])
 def test_a_file_of_no_known_format_is_refused_with_those_that_are_known(tmp_path, content):
     (tmp_path / "x.json").write_text(content)
-    with pytest.raises(InvalidInput, match=r"x\.json is in no known format.*LoCoMo.*BEAM.*LongMemEval.*JSON Lines"):
+    with pytest.raises(
+        InvalidInput, match=r"x\.json is in no known format.*LoCoMo.*LongMemEval.*JSON Lines.*BEAM.*RealMem"
+    ):
         read(tmp_path / "x.json")
 
 
