@@ -38,7 +38,7 @@ if __name__ == "__main__":
 
 from infra.stage import Stage
 
-from docs import cost, installs, packages, registry, scale, stub, tokens, tool_table
+from docs import installs, packages, registry, stub, tokens, tool_table
 
 DOCS = Path(__file__).parent
 ROOT = DOCS.parent
@@ -78,6 +78,9 @@ def pages() -> list[tuple[Path, str]]:
     """Every generated page with its text."""
     global _pages  # noqa: PLW0603 - transcripts take seconds, once is enough
     if _pages is None:
+        # `make dist` plays the README beside the product alone, which lacks the library of buckets that these need.
+        from docs import cost, scale
+
         toolsets = CATALOGUE.toolsets.values()
         _pages = [
             *((DOCS / "tools" / f"{toolset.name}.md", toolset_page(toolset)) for toolset in toolsets),

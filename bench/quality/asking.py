@@ -16,7 +16,7 @@ from steeltrap.errors import IndexUnavailable
 from steeltrap.model import Caller, Draft, Filter, UserRef
 from steeltrap.ranking.budget import estimate_tokens
 from steeltrap.ranking.weights import WEIGHTS, Weights
-from steeltrap.toolsets.agent.recalling import LESS_SURE
+from steeltrap.toolsets.lines import LESS_SURE
 
 from ..place import Place, fill, opened
 from ..stores import Store

@@ -15,7 +15,7 @@ from steeltrap.model import Caller, UserRef
 from steeltrap.servers.hooks.answering import answer
 from steeltrap.servers.hooks.offering import WHAT
 from steeltrap.text.frames import without_marks
-from steeltrap.toolsets.agent.lines import CLOSE, OPEN
+from steeltrap.toolsets.lines import CLOSE, OPEN
 
 Ask = Callable[..., Any]
 ANA = Caller(UserRef("ana"), "assistant")

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from steeltrap.invoke import Door
 from steeltrap.model import Caller, UserRef
-from steeltrap.toolsets.agent.recalling import LESS_SURE
+from steeltrap.toolsets.lines import LESS_SURE
 
 ANA = Caller(UserRef("ana"), "assistant")
 Ask = Callable[..., Any]

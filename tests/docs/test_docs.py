@@ -200,6 +200,14 @@ def test_the_code_on_the_pages_has_right_types(tmp_path: Path) -> None:
     assert done.stdout == ""
 
 
+def test_the_readme_is_played_without_the_packages_of_any_store() -> None:
+    """As `make dist` does, beside the wheel alone."""
+    modules = ["boto3", "obstore", "onnxruntime", "opensearchpy", "psycopg"]
+    code = f"import sys; sys.modules.update(dict.fromkeys({modules}))\nfrom docs import generate"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_every_page_is_in_the_index() -> None:
     index = ROOT / "docs" / "index.md"
     linked = {(index.parent / target).resolve() for target in re.findall(r"\]\(([^)]+)\)", index.read_text())}

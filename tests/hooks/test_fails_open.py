@@ -233,13 +233,12 @@ def test_the_log_stays_small(tmp_path: Path) -> None:
     assert (tmp_path / "hooks" / "hooks.log").stat().st_mode & 0o077 == 0
 
 
-@pytest.mark.usefixtures("server")
-def test_beside_a_server_nothing_of_the_product_is_imported(computer: Computer) -> None:
+def imported(computer: Computer) -> set[str]:
+    """The modules that the processes of a prompt's hook have when they end."""
     code = (
         "import os, sys\n"
         "def end(code):\n"
-        "    ours = sorted(name for name in sys.modules if name.startswith('steeltrap'))\n"
-        "    open('imported', 'w').write('\\n'.join([*ours, str({'typer', 'pathlib'} & {*sys.modules})]))\n"
+        "    open('imported', 'a').write('\\n'.join([*sys.modules, '']))\n"
         "    raise SystemExit\n"
         "os._exit = end\n"
         "sys.argv[1:] = ['hook', 'prompt']\n"
@@ -254,10 +253,24 @@ def test_beside_a_server_nothing_of_the_product_is_imported(computer: Computer) 
         check=False,
         capture_output=True,
     )
-    imported = (computer.home / "imported").read_text().split()
+    return {*(computer.home / "imported").read_text().split()}
+
+
+@pytest.mark.usefixtures("server")
+def test_beside_a_server_nothing_of_the_product_is_imported(computer: Computer) -> None:
     allowed = {"", ".version", ".regular_files", ".cli", ".servers", ".servers.hooks"}
     allowed |= {".servers.hooks.command", ".servers.hooks.server_file"}
-    assert {*imported} == {f"steeltrap{name}" for name in allowed} | {"set()"}
+    modules = imported(computer)
+    assert {name for name in modules if name.startswith("steeltrap")} == {f"steeltrap{name}" for name in allowed}
+    assert not {"typer", "pathlib"} & modules
+
+
+def test_without_a_server_a_prompt_waits_for_no_library_that_checks_tools(computer: Computer) -> None:
+    with computer.memory() as memory:
+        memory.core.save(content="The staging database listens on port 5544.")
+    modules = imported(computer)
+    assert "steeltrap.engine.searching" in modules
+    assert not {"pydantic", "pydantic_core", "typer", "steeltrap.tools"} & modules
 
 
 def test_where_the_system_has_no_fork_a_hook_works_by_a_process_of_its_own(computer: Computer, shop: Path) -> None:

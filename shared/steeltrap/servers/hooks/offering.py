@@ -15,8 +15,7 @@ from ...model import PROJECTS, Caller, Hit, Memory, Search, Sized
 from ...ranking.budget import pack
 from ...text.matching import in_scopes
 from ...text.words import text_digest
-from ...toolsets.agent.lines import FRAME_TOKENS, ID_TOKENS, shown, shown_to
-from ...toolsets.agent.recalling import in_degrees
+from ...toolsets.lines import FRAME_TOKENS, ID_TOKENS, in_degrees, shown, shown_to
 from .sessions import Session
 
 TOKENS: Final = 900

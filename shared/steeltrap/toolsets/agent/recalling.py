@@ -8,20 +8,21 @@ from pydantic import Field
 
 from ...engine import offline, reading, searching
 from ...engine.call import Call
-from ...model import Hit, Outcome, OutcomeKind, Search, Sized
+from ...model import Hit, Memory, Outcome, OutcomeKind, Search, Sized
+from ...ranking.budget import pack
 from ...ranking.choosing import asks_for_past
+from ...text.dates import in_zone
 from ...text.frames import excerpt
 from ...tools import Input
 from ..fields import AnyText
+from ..lines import CLOSE, FRAME_TOKENS, ID_TOKENS, OPEN, apart, in_degrees, memory_lines, shown, shown_to
 from . import AGENT
-from .lines import CLOSE, FRAME_TOKENS, ID_TOKENS, OPEN, apart, fitting, memory_lines, shown, shown_to, today
 
 MAX_RESULTS: Final = 20
 TOKENS: Final = 2000
 MAX_TOKENS: Final = 20_000
 MOST_LESS_SURE: Final = 6
 """Twice as many as elsewhere: a line costs some 20 tokens, and a model that asks again costs a call."""
-LESS_SURE: Final = "Less sure: use one of these only if it answers the question."
 EMPTY: Final = "Nothing is stored yet."
 EMPTY_HERE: Final = "Nothing about the user or this project is stored yet."
 
@@ -51,9 +52,9 @@ def recall(call: Call, input: RecallInput) -> str:
     call.outcome = result.outcome
     result.check_answered()
     if not result.hits:
-        return f"{today(call)}\n{_nothing(call, result.outcome)}"
+        return f"{_today(call)}\n{_nothing(call, result.outcome)}"
     parts = [
-        today(call),
+        _today(call),
         *in_degrees(call, result.hits, [hit.preview or shown(call, hit.memory) for hit in result.hits]),
     ]
     if result.outcome.corrected:
@@ -65,13 +66,10 @@ def recall(call: Call, input: RecallInput) -> str:
     return "\n".join(parts)
 
 
-def in_degrees(call: Call, hits: Sequence[Hit], texts: Sequence[str]) -> list[str]:
-    """The lines of hits between marks, the less sure ones apart and last. `texts` are what is shown of each."""
-    memories = [hit.memory for hit in hits]
-    lines = memory_lines(call, memories, texts)
-    sure = sum(not hit.less_sure for hit in hits)
-    parts = apart(memories[:sure], lines[:sure])
-    return parts if sure == len(hits) else [*parts, LESS_SURE, *apart(memories[sure:], lines[sure:])]
+def _today(call: Call) -> str:
+    """The weekday and date, where the user is."""
+    now = in_zone(call.now(), call.zone)
+    return f"Today is {now:%A} {now:%Y-%m-%d} ({now.tzname()})."
 
 
 def _nothing(call: Call, outcome: Outcome) -> str:
@@ -108,8 +106,8 @@ def recent_memories(call: Call, input: RecentInput) -> str:
     if not page.memories:
         nothing = f"No memories here; {page.total:,} are stored." if page.total else _empty(call)
         return nothing if notice is None else f"{notice} {nothing}"
-    lines, in_part = fitting(call, page.memories, TOKENS)
-    parts = [today(call), *apart(page.memories, lines)]
+    lines, in_part = _fitting(call, page.memories, TOKENS)
+    parts = [_today(call), *apart(page.memories, lines)]
     if in_part:
         parts.append(f"Left out: parts of {in_part} of these (…), to fit {TOKENS:,} tokens; recall shows more.")
     behind = input.offset + len(lines)
@@ -118,3 +116,11 @@ def recent_memories(call: Call, input: RecentInput) -> str:
     if notice is not None:
         parts.append(notice)
     return "\n".join(parts)
+
+
+def _fitting(call: Call, memories: Sequence[Memory], max_tokens: int) -> tuple[list[str], int]:
+    """The lines of the first memories, as many as fit an answer of so many tokens; how many are shown in part."""
+    sized = (Sized(text=shown(call, memory), beside=ID_TOKENS) for memory in memories)
+    packed = pack(sized, "", max_tokens - FRAME_TOKENS)
+    lines = memory_lines(call, memories[: len(packed)], [each.text for each in packed])
+    return lines, sum(each.left_out > 0 for each in packed)

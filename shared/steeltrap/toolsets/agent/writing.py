@@ -8,13 +8,17 @@ from pydantic import Field
 
 from ...engine import deleting, saving, undoing
 from ...engine.call import Call
-from ...engine.reading import find_known, short_ids, superseded
-from ...errors import InvalidInput
+from ...engine.reading import bare_id, find, find_known, find_start, short_ids, superseded
+from ...engine.secrets import redaction_notice
+from ...errors import InvalidInput, memory_not_found
 from ...model import DEFAULT_SCOPE, Draft, Memory, OutcomeKind
+from ...text.limits import check_id, start_of
+from ...text.matching import in_scopes
+from ...text.schemas import MaxBytes
 from ...tools import IN_PROJECT, Input
 from ..fields import AnyText, When
+from ..lines import fenced, memory_lines, shown_to
 from . import AGENT
-from .lines import MemoryId, fenced, memory_lines, resolved, said
 
 About = Annotated[
     Literal["project", "user"],
@@ -23,6 +27,7 @@ About = Annotated[
         json_schema_extra={IN_PROJECT: True},
     ),
 ]
+MemoryId = Annotated[str, MaxBytes(128), Field(description="The id in brackets, such as 3f2b8c1e")]
 
 
 class RememberInput(Input):
@@ -52,8 +57,8 @@ def remember(call: Call, input: RememberInput) -> str:
     result, existed = saving.save_once(call, draft)
     [id] = short_ids(call, [result.memory.id])
     if existed or result.existed:
-        return said(call, f"Already stored as [{id}]; nothing was saved.")
-    answer = said(call, f"Saved as [{id}]{_place(call, result.memory)}.")
+        return _said(call, f"Already stored as [{id}]; nothing was saved.")
+    answer = _said(call, f"Saved as [{id}]{_place(call, result.memory)}.")
     corrected = find_known(call, [result.probably_supersedes]) if result.probably_supersedes else {}
     if corrected:
         [old] = short_ids(call, list(corrected))
@@ -92,10 +97,10 @@ class ReviseInput(Input):
 )
 def revise_memory(call: Call, input: ReviseInput) -> str:
     """Replace a memory that changed or was wrong. The old text stays in history."""
-    old = resolved(call, input.id)
+    old = _resolved(call, input.id)
     new = saving.revise(call, old.id, input.content)
     before, after = short_ids(call, [old.id, new.id])
-    return said(call, f"Saved as [{after}]; [{before}] is no longer recalled.")
+    return _said(call, f"Saved as [{after}]; [{before}] is no longer recalled.")
 
 
 class ForgetInput(Input):
@@ -105,7 +110,7 @@ class ForgetInput(Input):
 @AGENT.tool("delete", "write", media="text/plain", destructive=True, examples=({"id": "3f2b8c1e"},))
 def forget_memory(call: Call, input: ForgetInput) -> str:
     """Delete a memory when the user asks you to forget it."""
-    memory = resolved(call, input.id)
+    memory = _resolved(call, input.id)
     [line] = memory_lines(call, [memory])
     predecessors = superseded(call, memory.id)
     deleting.delete(call, memory.id)
@@ -132,10 +137,43 @@ class UndoInput(Input):
 @AGENT.tool("undo", "write", needs="embedder", media="text/plain", examples=({}, {"id": "3f2b8c1e"}))
 def undo_memory_change(call: Call, input: UndoInput) -> str:
     """Undo the last change to a memory: saved, revised or forgotten."""
-    id = undoing.last_changed(call) if input.id is None else resolved(call, input.id, deleted=True).id
+    id = undoing.last_changed(call) if input.id is None else _resolved(call, input.id, deleted=True).id
     predecessors = superseded(call, id)
     memory = undoing.undo(call, id, saves=True)
     [line] = memory_lines(call, [memory])
     if find_known(call, [id]):
         return f"Undone. It is stored as:\n{fenced([line])}"
     return "\n".join(["Undone. It is deleted:", fenced([line]), *_recalled_again(call, predecessors)])
+
+
+def _resolved(call: Call, id: str, *, deleted: bool = False) -> Memory:
+    """The memory that an id or the start of one means; `deleted` admits deleted ones.
+
+    Raises NotFound, which reads the same whoever owns such an id, and InvalidInput for what several ids start with.
+    """
+    text = bare_id(id)
+    if check_id(text):
+        return _own(find(call, text, deleted=deleted), id)
+    start = start_of(text)
+    memories = find_start(call, start, deleted=deleted) if start else []
+    if not memories:
+        raise memory_not_found(id)
+    memories = [memory for memory in memories if in_scopes(shown_to(call), memory.scope)] or memories
+    if len(memories) > 1:
+        raise InvalidInput(
+            f"The ids of {len(memories)} memories start with {start}; give more digits of the one that you mean. "
+            + fenced(memory_lines(call, memories))
+        )
+    return memories[0]
+
+
+def _own(memory: Memory, id: str) -> Memory:
+    if memory.source == "conversation":  # never shown here
+        raise memory_not_found(id)
+    return memory
+
+
+def _said(call: Call, answer: str) -> str:
+    """An answer that says which secrets were replaced before anything was saved."""
+    replaced = redaction_notice(call.redacted)
+    return answer if replaced is None else f"{answer} {replaced}"
