@@ -92,6 +92,13 @@ def test_tools_are_listed_for_people(run):
     assert "notes.memory_save" in shown
 
 
+def test_each_tool_is_listed_with_its_first_sentence_whole(run):
+    for line in run("tools").stdout.splitlines():
+        name, access, sentence = line.split("\t")
+        assert sentence.endswith("."), name
+        assert access in ("read", "write")
+
+
 def test_an_unknown_toolset_is_named_with_those_there_are(run):
     result = run("tools", "--toolset", "cor")
     assert result.exit_code == 3

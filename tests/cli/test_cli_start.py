@@ -292,6 +292,17 @@ def test_only_a_terminal_without_no_color_gets_colours(environment, no_color, co
     assert b"\x1b" not in piped
 
 
+@pytest.mark.slow
+def test_a_narrow_terminal_shows_the_names_of_tools_whole(environment):
+    environment |= {"TERM": "xterm", "NO_COLOR": "1", "COLUMNS": "40"}
+    ours, theirs = os.openpty()
+    with open(theirs, "wb") as terminal:
+        subprocess.run(command("tools", "--toolset", "agent"), env=environment, stdout=terminal, check=True)
+    with open(ours, "rb", buffering=0) as screen:
+        lines = screen.read(65_536).decode().splitlines()
+    assert "agent.undo_memory_change" in "".join(line.split(" ")[0] for line in lines)
+
+
 def test_a_plain_recall_says_in_a_sentence_what_nobody_expected_and_quotes_nothing(environment, run):
     run("remember", "Alice likes green tea")
     code = (

@@ -103,7 +103,9 @@ def _answer(memory: CliSession, name: str, text: str | bytes, key: str | None) -
 
 
 def _print_table(listed: "list[Tool]") -> None:
-    rows = [(tool.full_name, tool.access, tool.description.partition("\n")[0]) for tool in listed]
+    from ..text.sentences import sentences
+
+    rows = [(tool.full_name, tool.access, sentences(" ".join(tool.description.split()))[0]) for tool in listed]
     if not sys.stdout.isatty():
         for row in rows:
             say("\t".join(row))
@@ -112,7 +114,7 @@ def _print_table(listed: "list[Tool]") -> None:
 
     table = Table(box=None, pad_edge=False)
     for column in ("tool", "access", "what it does"):
-        table.add_column(column)
+        table.add_column(column, overflow="fold")  # a name that is cut can't be called
     for row in rows:
         table.add_row(*row)
     rich_console().print(table)
