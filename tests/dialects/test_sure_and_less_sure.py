@@ -82,6 +82,27 @@ def test_a_fact_is_shown_to_a_question_in_other_words_as_less_sure_if_nothing_is
     assert FACTS[5] in answer.partition(LESS_SURE)[2]
 
 
+@pytest.mark.parametrize(
+    ("query", "fact"),
+    [
+        ("What are my dietary restrictions?", "I'm lactose intolerant."),
+        ("How should I indent code?", "I prefer tabs over spaces."),
+    ],
+)
+def test_a_fact_that_is_hardly_closer_than_unrelated_text_is_shown_as_less_sure(
+    ana: Ask, query: str, fact: str
+) -> None:
+    saved(ana, *FACTS, "I prefer tabs over spaces.")
+    assert fact in ana("agent.recall", query=query).partition(LESS_SURE)[2]
+
+
+def test_a_question_that_names_what_no_memory_does_gets_nothing_that_is_only_a_little_close(ana: Ask) -> None:
+    saved(ana, *FACTS)
+    named, unnamed = "How do I renew a Netflix subscription?", "How do I renew a subscription?"
+    assert "Nothing close to this among 8 memories." in ana("agent.recall", query=named)
+    assert FACTS[4] in ana("agent.recall", query=unnamed).partition(LESS_SURE)[2]
+
+
 def test_no_more_than_three_less_sure_memories_follow_the_sure_ones(ana: Ask) -> None:
     saved(ana, *FACTS)
     hits = ana("core.search", query="Which street is my doctor on?", precision="likely")["results"]
@@ -120,15 +141,15 @@ def test_a_clear_answer_comes_alone(ana: Ask) -> None:
 
 def test_where_nothing_is_close_it_says_among_how_many_and_which_is_the_nearest(ana: Ask) -> None:
     saved(ana, *FACTS)
-    query = "What are my dietary restrictions?"
+    query = "What did the shareholders decide?"
     found = ana("core.search", query=query, precision="likely")
     assert found["results"] == []
     assert (found["outcome"]["kind"], found["outcome"]["message"]) == (
         "nothing_relevant",
         "Nothing close to this among 8 memories.",
     )
-    assert found["outcome"]["nearest"]["content"] == FACTS[0]
-    assert ana("agent.recall", query=query).endswith(f"Nearest: <memories>{FACTS[0]}</memories>")
+    assert found["outcome"]["nearest"]["content"] == FACTS[2]
+    assert ana("agent.recall", query=query).endswith(f"Nearest: <memories>{FACTS[2]}</memories>")
 
 
 def test_the_nearest_memory_is_shown_inert_and_in_short(ana: Ask) -> None:
@@ -145,7 +166,7 @@ def test_less_sure_results_are_not_counted_as_read(ana: Ask, own_door: Door) -> 
     ana("core.search", query="Which pet do I own?", precision="likely")
     call = own_door.call_for(ANA, seconds=5)
     ids = [memory["id"] for memory in ana("core.list")["memories"]]
-    assert not [usage for usage in call.space.usage(ids).values() if usage.count]
+    assert not [usage for usage in call.space.usage(ids).values() if usage.access_count]
 
 
 def test_confidence_falls_with_the_score_and_the_memorys_own_is_told_apart(ana: Ask) -> None:

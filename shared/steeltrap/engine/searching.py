@@ -514,7 +514,9 @@ def _less_sure(request: Search, scored: "Scored", passed: "Column", sure: "Colum
     if scored.confidence is None or not len(passed):
         return []
     enough = choosing.SURE_OF_SEVERAL if choosing.asks_for_several(request.query) else choosing.SURE
-    if scored.confidence[passed].max() >= enough or scored.legs[passed].max() < choosing.PERHAPS:
+    if scored.confidence[passed].max() >= enough:
+        return []
+    if scored.legs[passed].max() < choosing.floor_of_less_sure(request.query, scored.candidates.frequencies):
         return []
     is_sure = set(sure.tolist())
     near = passed[scored.score[passed] >= choosing.NEXT_BEST * scored.score[passed].max()]

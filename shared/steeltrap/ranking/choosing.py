@@ -25,8 +25,10 @@ SURE: Final = 0.3
 """Below this confidence of the best, the next memories may be what is meant as well."""
 SURE_OF_SEVERAL: Final = 0.6
 """The same where a query asks for several things: the best of them is not all of them."""
-PERHAPS: Final = 0.06
+PERHAPS: Final = 0.03
 """Below this score in both legs together, the best memory is not even shown as less sure."""
+PERHAPS_OF_UNKNOWN: Final = 0.12
+"""The same for a query that names somebody or something no memory mentions."""
 NEXT_BEST: Final = 0.02
 """The share of the best score that a less sure memory has to reach."""
 
@@ -103,7 +105,16 @@ def _asking() -> frozenset[str]:
 def floor(query: str, frequencies: Mapping[str, int]) -> float:
     """The score that the best memory needs for anything to be relevant. `frequencies` says how many memories have each
     token of the query."""
-    return UNKNOWN_NAME if any(not _is_known(name, frequencies) for name in names(query)) else FLOOR
+    return UNKNOWN_NAME if _names_unknown(query, frequencies) else FLOOR
+
+
+def floor_of_less_sure(query: str, frequencies: Mapping[str, int]) -> float:
+    """The score that the best memory needs for anything to be shown as less sure."""
+    return PERHAPS_OF_UNKNOWN if _names_unknown(query, frequencies) else PERHAPS
+
+
+def _names_unknown(query: str, frequencies: Mapping[str, int]) -> bool:
+    return any(not _is_known(name, frequencies) for name in names(query))
 
 
 def names(query: str) -> list[str]:
