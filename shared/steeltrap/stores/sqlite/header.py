@@ -135,8 +135,9 @@ def taken_over_degraded(connection: apsw.Connection, embedder: str) -> str:
     """The sentence of a search in a file of another embedder, for which no vectors were begun."""
     [(made_by,)] = connection.execute("SELECT value FROM meta WHERE key = 'embedder'")
     return (
-        f"the memories were embedded by {made_by}, which is not at hand, so only words were compared. Choose it by "
-        f"STEELTRAP_EMBEDDER if it is installed, or run `steeltrap reembed` to go on with {embedder}."
+        f"the memories were embedded by {made_by}, which is not at hand, so only words were compared. Restart a server "
+        "that was running when it was chosen. Otherwise choose it by STEELTRAP_EMBEDDER if it is installed, or run "
+        f"`steeltrap reembed` to go on with {embedder}."
     )
 
 
