@@ -37,7 +37,7 @@ from steeltrap.engine import lookups
 from steeltrap.errors import Internal, Unavailable
 from steeltrap.model import Filter, Importance, Memory, Message, UserRef
 from steeltrap.ports import Guard
-from steeltrap.stores.sqlite import SqliteStore, connection, opening
+from steeltrap.stores.sqlite import SqliteStore, connection, opening, schema
 from steeltrap.stores.sqlite import file as connections
 from steeltrap.stores.sqlite import store as stores
 from steeltrap.stores.sqlite.file import UserFile
@@ -536,6 +536,16 @@ def test_a_file_of_every_earlier_schema_becomes_like_a_new_one(version: int) -> 
     assert list(old.execute("SELECT change, n FROM purge")) == [(7, 1), (8, 2)]
     assert old.pragma("user_version") == len(MIGRATIONS)
     assert old.execute("PRAGMA integrity_check").get == "ok"
+
+
+def test_a_new_file_is_what_the_migrations_make_one_after_the_other() -> None:
+    made, migrated = apsw.Connection(":memory:"), apsw.Connection(":memory:")
+    migrate(made)
+    schema._change_tables(migrated, 0, MIGRATIONS)
+    question = "SELECT type, name, tbl_name, sql FROM sqlite_schema"
+    assert sorted(made.execute(question)) == sorted(migrated.execute(question))
+    tables = [name for (name,) in migrated.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")]
+    assert [list(migrated.execute(f"SELECT * FROM {table}")) for table in tables] == [[]] * len(tables)
 
 
 def test_every_table_has_a_primary_key(open_store: Opening) -> None:
