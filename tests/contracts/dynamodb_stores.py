@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from copy import deepcopy
 from dataclasses import replace
 from datetime import timedelta
 from functools import cache
@@ -35,7 +36,7 @@ def emulated() -> Iterator[Connect]:
     check_wanted("dynamodb")
     from moto import mock_aws
 
-    with mock_aws(), _copying_once(), _telling_what_is_there():
+    with mock_aws(), _copying_once(), _telling_what_is_there(), _projecting_what_is_asked(), _comparing_plainly():
         yield _to_moto()
 
 
@@ -91,6 +92,37 @@ def _telling_what_is_there() -> Iterator[None]:
             self._serialize(serialized[key], inner, shape.members[kind], kind)
 
     with patch.object(BaseJSONSerializer, "_serialize_type_structure", serializing):
+        yield
+
+
+@contextmanager
+def _projecting_what_is_asked() -> Iterator[None]:
+    """moto reads a whole item as Python's values for each attribute that it shows, and writes them anew: a copy of the
+    attributes does."""
+    from moto.dynamodb.models.dynamo_type import Item
+
+    project = Item.project
+
+    def projecting(self: Item, paths: list[list[str]]) -> Item:
+        if any(len(path) > 1 for path in paths):
+            return project(self, paths)
+        projected = Item(self.hash_key, self.range_key, {})
+        shown = {name: deepcopy(self.attrs[name]) for (name,) in paths if name in self.attrs}
+        dict.update(projected.attrs, shown)  # their size was looked at when they were written
+        return projected
+
+    with patch.object(Item, "project", projecting):
+        yield
+
+
+@contextmanager
+def _comparing_plainly() -> Iterator[None]:
+    """moto asks each value that it compares whether it has one of five other types: texts and bytes are their own."""
+    from moto.dynamodb.models.dynamo_type import DynamoType
+
+    cast = DynamoType.cast_value.fget
+    plain = property(lambda self: self.value if self.type in ("S", "B") else cast(self))
+    with patch.object(DynamoType, "cast_value", plain):
         yield
 
 

@@ -4,6 +4,7 @@ import math
 import re
 import zlib
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Literal
 
 from steeltrap.embedders.vectors import placed, worded
@@ -45,14 +46,8 @@ class HashedWords:
         if self.state == "broken":
             raise Unavailable("The embedder refuses to answer.", part="embedder")
         positions = worded(texts)
-        vectors = [unit_vector(self._counts(texts[position])) for position in positions]
+        vectors = [_vector(texts[position], self.dimension) for position in positions]
         return placed(vectors, positions, len(texts), self.dimension)
-
-    def _counts(self, text: str) -> list[int]:
-        counts = [0] * self.dimension
-        for stem in _stems(text) or list(text):
-            counts[zlib.crc32(stem.encode()) % self.dimension] += 1
-        return counts
 
 
 class Placed(HashedWords):
@@ -75,6 +70,15 @@ class Placed(HashedWords):
         numbers[0] = cosine
         numbers[1 + list(self.cosines).index(text)] = math.sqrt(1 - cosine**2)
         return unit_vector(numbers)
+
+
+@lru_cache(4096)
+def _vector(text: str, dimension: int) -> Embedding:
+    """Tests tell the same few stories: most of their texts were met before."""
+    counts = [0] * dimension
+    for stem in _stems(text) or list(text):
+        counts[zlib.crc32(stem.encode()) % dimension] += 1
+    return unit_vector(counts)
 
 
 def _stems(text: str) -> list[str]:
