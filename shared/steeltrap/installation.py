@@ -39,6 +39,12 @@ def line_of(packages: Sequence[str]) -> str:
     return shlex.join([*(_installer() or ("pip", "install")), *packages])
 
 
+def typed_command() -> str:
+    """How one types steeltrap in a shell here: by its name where the PATH has it, else by its path."""
+    own = shutil.which("steeltrap", path=str(Path(sys.executable).parent))
+    return "steeltrap" if own is None or shutil.which("steeltrap") is not None else shlex.quote(own)
+
+
 def upgrade_advice() -> str:
     """How to get a newer steeltrap, as the beginning of a sentence."""
     source = _source()

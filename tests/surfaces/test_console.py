@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from functools import partial
@@ -131,6 +132,22 @@ def sign_in(browser: Browser, keys: ApiKeys, user: str = "ana", **permissions: A
 
 
 # What pages say.
+
+
+def test_an_empty_store_shows_commands_as_this_computers_shell_finds_them(
+    guarded: Browser, keys: ApiKeys, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = Path(sys.executable).with_name("steeltrap")
+    door = door_on(tmp_path / "empty")
+    pages = partial(console_routes, Console(door=door))
+    app = create_app(door, LocalUser("local", "default"), pages=pages)
+    with served(app) as url, httpx.Client(base_url=url) as client:
+        monkeypatch.setenv("PATH", str(own.parent))
+        assert ">steeltrap install claude-code<" in client.get("/").text
+        monkeypatch.setenv("PATH", "/nowhere")
+        assert f">{own} install claude-code<" in client.get("/").text
+    sign_in(guarded, keys, "ana")  # from a computer of their own, which is told no path of the server's
+    assert ">steeltrap install claude-code<" in guarded.get("/").text
 
 
 def test_the_first_page_lists_memories_and_a_search_says_why_each_is_there(browser: Browser) -> None:

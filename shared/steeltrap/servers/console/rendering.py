@@ -22,6 +22,7 @@ from markupsafe import Markup, escape
 from starlette.responses import Response
 
 from ...errors import InvalidInput, SteeltrapError
+from ...installation import typed_command
 from ...invoke import Door
 from ...model import Caller, JsonObject, OutcomeKind
 from ...model.frozen import frozen
@@ -410,6 +411,7 @@ def _environment() -> Environment:
         memory_url=memory_url,
         bar=bar,
         product_version=VERSION,
+        typed_command=typed_command,
     )
     for name in environment.list_templates():
         environment.get_template(name)  # compiled now, so that nobody waits for it
