@@ -1,4 +1,14 @@
-"""Our store for LangGraph beside LangGraph's SqliteStore: the same interface, embedder, texts and queries."""
+"""Our store for LangGraph beside LangGraph's SqliteStore: the same interface, embedder, texts and queries.
+
+Both are called through `BaseStore` in this process, and take each put and each query in turn. An item is one text of
+about 100 characters in one namespace; a search asks for ten items of that namespace. Both embed each text and query in
+the measured time, each with an embedder object of its own. Both flush each put to the disk before it returns, as they
+are set up by default: theirs by a rollback journal (`synchronous` is full), ours by a write-ahead log (full too).
+
+What differs is what is measured. Theirs compares vectors alone. Ours ranks by words and meaning, corrects misspelt
+words, notes the reads, and a put looks for duplicates and links, and keeps a history. So they don't find the same
+items: recall over LoCoMo, with a path, says how good the answers of each are.
+"""
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager

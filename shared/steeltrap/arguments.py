@@ -81,15 +81,16 @@ def with_whole_ids(fields: BaseModel, whole: Callable[[Collection[str]], Mapping
         _replace_ids(fields, whole(ids))
 
 
+_MAY_HAVE_IDS: Final = (GivenId, BaseModel, list)
+
+
 def _given_ids(value: Any) -> Iterator[str]:
     if isinstance(value, GivenId):
         yield str(value)
-    elif isinstance(value, BaseModel):
-        for _, item in value:
-            yield from _given_ids(item)
-    elif isinstance(value, list):
-        for item in value:
-            yield from _given_ids(item)
+    elif isinstance(value, BaseModel | list):
+        for item in value if isinstance(value, list) else vars(value).values():
+            if isinstance(item, _MAY_HAVE_IDS):
+                yield from _given_ids(item)
 
 
 def _replace_ids(fields: BaseModel, whole: Mapping[str, str | InvalidInput]) -> None:

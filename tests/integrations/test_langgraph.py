@@ -8,6 +8,7 @@ and upkeep removes it.
 import asyncio
 import threading
 from typing import Any
+from uuid import UUID, uuid5
 
 import pytest
 
@@ -20,7 +21,7 @@ from clock import SettableClock
 from integrations.modules import is_lazy
 from integrations.seams import Seam
 from steeltrap.errors import IndexUnavailable, InvalidInput, TooLarge, Unavailable
-from steeltrap.integrations.langgraph import SteeltrapStore, namespace_of, scope_of
+from steeltrap.integrations.langgraph import SteeltrapStore, item_id, namespace_of, scope_of
 from steeltrap.invoke import Door
 
 
@@ -179,6 +180,13 @@ def test_numbers_and_truth_are_told_apart_in_filters(store: SteeltrapStore) -> N
     assert {item.key for item in store.search(("test",), filter={"v": {"$gt": 0.5}})} == {"true", "one", "text"}
     with pytest.raises(InvalidInput, match=r"No operator '\$like'"):
         store.search(("test",), filter={"v": {"$like": 1}})
+
+
+@pytest.mark.parametrize("namespace", [(), ("users", "ana"), ("1:a", "é"), ("\U0001f600",)])
+@pytest.mark.parametrize("key", ["", "prefs", "3:é/x"])
+def test_an_items_id_is_the_uuid_of_its_namespace_and_key(namespace: tuple[str, ...], key: str) -> None:
+    name = "".join(f"{len(part)}:{part}" for part in (*namespace, key))
+    assert item_id(namespace, key) == str(uuid5(UUID("6d3c1c0e-3a53-5d0a-9d0c-6a0f6a1f3b6e"), name))
 
 
 def test_memories_of_others_are_no_items(store: SteeltrapStore, seam: Seam) -> None:

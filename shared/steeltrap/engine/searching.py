@@ -95,7 +95,8 @@ def search(call: Call, request: Search, rerank: Ranker | None = None) -> Found:
     with call.measure.stage("rank"):
         ranking = _rank(call, request, plan, matches)
     answer = _answer(call, request, plan, ranking, rerank)
-    return replace(answer, outcome=offline.outcome(call, answer.outcome) or answer.outcome)
+    outcome = offline.outcome(call, answer.outcome)
+    return answer if outcome in (None, answer.outcome) else replace(answer, outcome=outcome)
 
 
 @frozen

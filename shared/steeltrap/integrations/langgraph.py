@@ -13,10 +13,12 @@ import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
+from hashlib import sha1
 from itertools import islice
 from operator import ge, gt, le, lt
 from typing import Any, Final, cast
-from uuid import UUID, uuid5
+from uuid import UUID
 
 from ..installation import install_line
 from . import answered
@@ -191,11 +193,18 @@ class SteeltrapStore(BaseStore):
 
 def item_id(namespace: Namespace, key: str) -> str:
     """The memory's id: always the same one for a namespace and a key."""
-    parts = (*namespace, key)
     try:
-        return str(uuid5(_IDS, "".join(f"{len(part)}:{part}" for part in parts)))
+        # As uuid.uuid5, in a fifth of its time: each hit of a search is checked.
+        digest = sha1(_id_start(tuple(namespace)) + f"{len(key)}:{key}".encode(), usedforsecurity=False).hexdigest()
     except UnicodeEncodeError:
         raise InvalidInput("A key must be whole Unicode text.") from None
+    variant = "89ab"[int(digest[16], 16) % 4]
+    return f"{digest[:8]}-{digest[8:12]}-5{digest[13:16]}-{variant}{digest[17:20]}-{digest[20:32]}"
+
+
+@lru_cache(1024)
+def _id_start(namespace: Namespace) -> bytes:
+    return _IDS.bytes + "".join(f"{len(part)}:{part}" for part in namespace).encode()
 
 
 _UNSAFE: Final = re.compile(r"[^A-Za-z0-9_]+")
@@ -227,6 +236,7 @@ def _escaped(match: re.Match[str]) -> str:
         raise InvalidInput("A label of a namespace must be whole Unicode text.") from None
 
 
+@lru_cache(1024)
 def namespace_of(scope: str) -> Namespace | None:
     """The namespace of a scope, None for a scope that isn't a namespace's."""
     root, _, path = scope.partition("/")
@@ -361,7 +371,7 @@ def _is_match(op: SearchOp, memory: dict[str, Any], item: Item) -> bool:
         return False
     if op.query and memory["metadata"].get("index") is False:
         return False
-    return all(_is_equal(_field(item.value, name), wanted) for name, wanted in (op.filter or {}).items())
+    return not op.filter or all(_is_equal(_field(item.value, name), wanted) for name, wanted in op.filter.items())
 
 
 def _field(value: Mapping[str, Any], name: str) -> Any:

@@ -98,13 +98,17 @@ class Filter:
 
     def is_open(self) -> bool:
         """Whether it lets every memory through, turns, episodes and what was superseded aside."""
+        return self.scope is None and self.project is None and self.is_open_within_scopes()
+
+    def is_open_within_scopes(self) -> bool:
+        """The same, but for the conditions on scopes."""
         return _conditions(self) == _OPEN
 
 
 _conditions: Final = attrgetter(
     *sorted(
         {each.name for each in fields(Filter)}
-        - {"include_turns", "turns_of", "episodes", "include_child_scopes", "include_superseded"}
+        - {"include_turns", "turns_of", "episodes", "include_child_scopes", "include_superseded", "scope", "project"}
     )
 )
 _OPEN: Final = _conditions(Filter())

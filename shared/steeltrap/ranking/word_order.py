@@ -11,11 +11,12 @@ English is read. A module of its own: few searches need it.
 
 import re
 from collections.abc import Sequence
+from itertools import chain
 from typing import Final
 
 from ..model.frozen import frozen
 from ..text.sentences import sentences
-from ..text.words import STOP_WORDS, runs, tokens
+from ..text.words import STOP_WORDS, runs, tokens, word_tokens
 
 MOST_WORDS: Final = 6
 """A longer question has enough words to tell memories apart."""
@@ -168,13 +169,11 @@ def _sentences(text: str) -> list[list[str]]:
 
 def _tokens(words: Sequence[str]) -> list[str]:
     """The tokens of words that tell a topic or a person."""
-    return [
-        token
-        for word in words
-        if word not in STOP_WORDS or word in _PERSONS
-        for token in tokens(word)
-        if token not in STOP_WORDS or token in _PERSONS
-    ]
+    telling = [word for word in words if word not in STOP_WORDS or word in _PERSONS]
+    # Plain words have one token each: all at once takes a quarter of the time.
+    are_plain = (letters := "".join(telling)).isascii() and letters.isalnum()
+    each = word_tokens(telling) if are_plain else chain.from_iterable(map(tokens, telling))
+    return [token for token in each if token not in STOP_WORDS or token in _PERSONS]
 
 
 def _asked(words: list[str]) -> tuple[str, list[str]]:

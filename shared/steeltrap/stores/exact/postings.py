@@ -98,17 +98,17 @@ class Postings:
         postings = self._find(tokens)
         if documents < len(among):
             postings = {token: _admitted(posting, among) for token, posting in postings.items()}
-        if among is counted:
-            frequencies = {token: len(slots) for token, (slots, _) in postings.items()}
-        else:
-            frequencies = {token: int(np.count_nonzero(counted[slots])) for token, (slots, _) in postings.items()}
+        frequencies = dict.fromkeys(tokens, 0)
+        for token, (slots, _) in postings.items():
+            frequencies[token] = len(slots) if among is counted else int(np.count_nonzero(counted[slots]))
         scored = {token: frequencies[token] for token in bm25.rarest(frequencies)}
         if not scored:
             return np.zeros(len(lengths)), [], {}
         # All terms at once: a call of numpy takes longer than the few slots of most terms.
-        sizes = [len(postings[token][0]) for token in scored]
-        slots = np.concatenate([postings[token][0] for token in scored])
-        counts = np.concatenate([postings[token][1] for token in scored]).astype(np.float64)
+        by_token = [postings.get(token, _NONE) for token in scored]
+        sizes = [len(slots) for slots, _ in by_token]
+        slots = np.concatenate([slots for slots, _ in by_token])
+        counts = np.concatenate([counts for _, counts in by_token]).astype(np.float64)
         weights = np.repeat([bm25.idf(frequency, documents) for frequency in scored.values()], sizes)
         gains = bm25.term_score(counts, lengths[slots], average, weights)
         scores = np.bincount(slots, gains, len(lengths)).astype(np.float64, copy=False)
@@ -121,22 +121,27 @@ class Postings:
         return (len(self._terms) + self._tail_size) * _POSTING_BYTES
 
     def _find(self, tokens: Sequence[str]) -> dict[str, Posting]:
-        """The slots that have each distinct token, and how often."""
+        """The slots that have each token that any has, and how often."""
         words = list(dict.fromkeys(tokens))
         digests = np.frombuffer(b"".join(map(word_digest, words)), "<u8")
         starts, stops = self._terms.searchsorted(digests).tolist(), self._terms.searchsorted(digests, "right").tolist()
         tail, slots, counts = (part[: self._tail_size] for part in self._tail)
         # The hundreds of spellings that a word may have are not looked for one by one.
         ordered = np.sort(digests)
-        recent = set(tail[ordered[ordered.searchsorted(tail, "right") - 1] == tail].tolist())
+        recent = set(tail[ordered[ordered.searchsorted(tail, "right") - 1] == tail].tolist()) if len(tail) else ()
         postings: dict[str, Posting] = {}
         for token, digest, start, stop in zip(words, digests.tolist(), starts, stops, strict=True):
+            if start == stop and digest not in recent:
+                continue
             posting = self._slots[start:stop], self._counts[start:stop]
             if digest in recent:
                 at = (tail == digest).nonzero()[0]
                 posting = np.concatenate((posting[0], slots[at])), np.concatenate((posting[1], counts[at]))
             postings[token] = posting
         return postings
+
+
+_NONE: Final[Posting] = np.empty(0, np.int32), np.empty(0, np.uint16)
 
 
 def _admitted(posting: Posting, among: NDArray[np.bool_]) -> Posting:

@@ -236,7 +236,8 @@ class UserFile:
             if connection is None:
                 yield None
                 return
-            version = connection.execute("PRAGMA data_version").get
+            # Asked for already, unless the file has only begun.
+            version = self._checked or connection.execute("PRAGMA data_version").get
             if version != self._data_version:
                 self._index.refresh(IndexSource(connection), self.header.degraded(connection))
                 self._data_version = version

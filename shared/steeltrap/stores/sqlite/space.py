@@ -157,6 +157,7 @@ class SqliteSpace:
         self._opened = opened
         self._clock = clock
         self._deadline = deadline
+        self._last_file: UserFile | None = None
 
     def until(self, deadline: Deadline) -> "SqliteSpace":
         return SqliteSpace(self._opened, self._clock, deadline)
@@ -169,9 +170,12 @@ class SqliteSpace:
 
     @property
     def _file(self) -> UserFile:
-        """The user's file, while there is time to use it. Raises Unavailable."""
+        """The user's file, while there is time to use it; opened again if it was put away. Raises Unavailable."""
         self._deadline.left()
-        return self._opened()
+        file = self._last_file
+        if file is None or not file.is_open:
+            file = self._last_file = self._opened()
+        return file
 
     def commit(self, changes: Sequence[Change]) -> None:
         if changes:
@@ -400,10 +404,9 @@ class SqliteSpace:
             base = base & index.without_episodes(filter)
         if filter.scope is not None or filter.project is not None:
             base = base & index.in_scopes(filter)
-            filter = replace(filter, scope=None, project=None)
-        if filter.is_open():
+        if filter.is_open_within_scopes():
             return base
-        where, values = conditions(filter, self._now())
+        where, values = conditions(replace(filter, scope=None, project=None), self._now())
         rows = select(connection, f"SELECT n FROM memory WHERE {where}", values)
         return base & index.among([n for (n,) in rows])
 

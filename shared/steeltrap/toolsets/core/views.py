@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import fields, replace
 from datetime import datetime
+from operator import attrgetter
 from typing import Any, Final
 
 from pydantic import Field
@@ -202,14 +203,17 @@ def _nearest(hit: Hit) -> NearestView:
 
 _OTHERWISE: Final = {"version", "scope", "tags", "metadata", "messages", "importance", "supersedes", "links"}
 """The fields that aren't simply left out if they have their default."""
-_PLAIN: Final = tuple(
-    (f.name, f.default) for f in fields(Memory) if f.name in MemoryView.model_fields.keys() - _OTHERWISE
-)
+_PLAIN: Final = [f for f in fields(Memory) if f.name in MemoryView.model_fields.keys() - _OTHERWISE]
+_NAMES: Final = [f.name for f in _PLAIN]
+_DEFAULTS: Final = [f.default for f in _PLAIN]
+_values: Final = attrgetter(*_NAMES)
 
 
 def _fields(memory: Memory) -> dict[str, Any]:
     """The fields of a memory's view, without those that have their default."""
-    values = {name: value for name, default in _PLAIN if (value := getattr(memory, name)) != default}
+    values = {
+        name: value for name, value, default in zip(_NAMES, _values(memory), _DEFAULTS, strict=True) if value != default
+    }
     values |= {"version": memory.version, "scope": memory.scope}
     if memory.tags:
         values["tags"] = list(memory.tags)
