@@ -56,7 +56,8 @@ def fts5(space: Space, most: int = _MOST) -> Ranked:
         "INSERT INTO fact VALUES (?, ?)", [(id, draft.content) for id, draft in space.memories.items()]
     )
     for question in space.questions:
-        any_word = " OR ".join(f'"{word}"' for word in _WORD.findall(question.text))
+        words = _WORD.findall(question.text) or ["_"]  # FTS5 refuses a query without a word
+        any_word = " OR ".join(f'"{word}"' for word in words)
         rows = connection.execute("SELECT id FROM fact WHERE fact MATCH ? ORDER BY rank LIMIT ?", (any_word, most))
         yield [str(id) for (id,) in rows]
     connection.close()

@@ -47,28 +47,32 @@ def _space(name: str, path: Path, space: Any) -> Space:
 
 
 def _realtalk(path: Path) -> tuple[Iterator[tuple[str, Draft]], Iterator[Question]]:
-    """A memory per message, a conversation per session; a picture without words is left out."""
+    """A memory per message, a conversation per session; a picture without words is left out, and so is a question all
+    of whose evidence is left out or isn't in the file."""
     chat = parsed(path)
-
-    def memories() -> Iterator[tuple[str, Draft]]:
-        for session in sorted(int(key[8:]) for key in chat if re.fullmatch(r"session_\d+", key)):
-            for message in chat[f"session_{session}"]:
-                if message["clean_text"].strip():
-                    yield (
-                        message["dia_id"],
-                        Draft(
-                            content=f"{message['speaker']}: {message['clean_text']}",
-                            conversation_id=f"session_{session}",
-                            occurred_at=_time(message["date_time"], "%d.%m.%Y, %H:%M:%S"),
-                        ),
-                    )
-
+    messages = {
+        message["dia_id"]: (session, message)
+        for session in sorted((key for key in chat if re.fullmatch(r"session_\d+", key)), key=lambda key: int(key[8:]))
+        for message in chat[session]
+        if message["clean_text"].strip()
+    }
+    memories = (
+        (
+            id,
+            Draft(
+                content=f"{message['speaker']}: {message['clean_text']}",
+                conversation_id=session,
+                occurred_at=_time(message["date_time"], "%d.%m.%Y, %H:%M:%S"),
+            ),
+        )
+        for id, (session, message) in messages.items()
+    )
     questions = (
         Question(text=one["question"], category=_KINDS[one["category"]], relevant=relevant, answer=str(one["answer"]))
         for one in chat["qa"]
-        if (relevant := frozenset(_TURN.findall(" ".join(one["evidence"]))))
+        if not (relevant := frozenset(_TURN.findall(" ".join(one["evidence"])))).isdisjoint(messages)
     )
-    return memories(), questions
+    return memories, questions
 
 
 def _realmem(path: Path) -> tuple[Iterator[tuple[str, Draft]], Iterator[Question]]:

@@ -36,8 +36,8 @@ def measure(
 ) -> dict[str, Any]:
     """The figures by the set's name. Every file is read before the first question.
 
-    With `ablate` each ranking rule is switched off in turn, and with `baselines` words and vectors are searched, each
-    alone. `keep` is written with every question's scores, and
+    With `ablate` each ranking rule is switched off in turn, and with `baselines` a search by words alone and one by
+    vectors alone are measured too. `keep` is written with every question's scores, and
     `against` is such a file of an earlier run. With `labels`, LoCoMo's sets are measured once more with the corrected
     ones. Raises NotFound or InvalidInput for a file that can't be read, and what
     the store raises.

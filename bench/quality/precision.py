@@ -33,7 +33,7 @@ def spaces(folder: Path) -> list[Space]:
             if case["query"].strip() and not case.get("budget") and case.get("userId", _USER) == _USER:
                 by_scopes.setdefault(frozenset(case["scope"]), []).extend(_questions(case))
         return [_space(beliefs, scopes, questions) for scopes, questions in by_scopes.items() if questions]
-    except (AttributeError, KeyError, TypeError) as error:
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise InvalidInput(f"{folder} is not in PrecisionMemBench's form: {type(error).__name__}: {error}.") from None
 
 
@@ -47,13 +47,15 @@ def _questions(case: dict[str, Any]) -> Iterator[Question]:
 
 
 def _space(beliefs: list[Belief], scopes: frozenset[str], questions: list[Question]) -> Space:
-    pinned = {belief["_id"] for belief in beliefs if belief["pinned"]}
+    hidden = {belief["_id"] for belief in beliefs if belief["pinned"]}
+    for _ in beliefs:  # what is superseded by one that is superseded
+        hidden |= {belief["_id"] for belief in beliefs if belief["superseded_by"] in hidden}
     members = {
         belief["_id"]: belief
         for belief in sorted(beliefs, key=lambda belief: str(belief["created_at"]))
         if belief["user_id"] == _USER
         and scopes.intersection(belief["scope"])
-        and not pinned.intersection({belief["_id"], belief["superseded_by"]})
+        and belief["_id"] not in hidden
         and belief["type"] != "open_question"
     }
     return Space(

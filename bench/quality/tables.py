@@ -34,7 +34,7 @@ def _print(name: str, figures: Mapping[str, Any]) -> None:
         say(f"| {' | '.join([title, *(_cell(row, column) for column in columns)])} |")
     say("")
     _print_budgets(figures)
-    if "baselines" in figures:
+    if "baselines" in figures and figures["questions"]:
         _print_baselines(figures)
     if "gained_by" in figures:
         _print_gains(figures["gained_by"])

@@ -119,10 +119,14 @@ def test_two_releases_share_a_namespace() -> None:
     ("values", "sentence"),
     [
         ("replicas=2", "store is missing: the URL of a bucket or of PostgreSQL, or storeSecret"),
-        ("store=/data", "store"),
-        ("store=sqlite", "store"),
+        ("store=/data", "store: Does not match pattern"),
+        ("store=sqlite", "store: Does not match pattern"),
         ("store=gs://bucket,replica=3", "Additional property replica is not allowed"),
-        ("store=gs://bucket,auth=local", "auth"),
+        ("store=gs://bucket,auth=local", "auth must be one of the following"),
+        ("store=postgresql://ana:secret@host/database", "store: Does not match pattern"),
+        ("store=gs://bucket,env.STEELTRAP_STORE=/data", "STEELTRAP_STORE"),
+        ("store=gs://bucket,podLabels.app\\.kubernetes\\.io/name=x", "app.kubernetes.io/name"),
+        ("store=gs://bucket,auth=headers,ingress.host=a.example", "anybody could name any user"),
         ("store=gs://bucket,cacheMb=a lot", "cacheMb"),
         ("store=gs://bucket,env.STEELTRAP_CALLS_PER_MINUTE=60", "STEELTRAP_CALLS_PER_MINUTE"),
     ],
@@ -131,3 +135,31 @@ def test_values_that_can_t_work_are_refused_by_name(values: str, sentence: str) 
     rendering = _helm("template", "steeltrap", str(_CHART), "--set", values)
     assert rendering.returncode == 1
     assert sentence in rendering.stderr
+
+
+@pytest.mark.parametrize("name", ["42", "a.b", "n" * 47, "-a"])
+def test_a_release_whose_name_kubernetes_would_refuse_is_refused(name: str) -> None:
+    assert _helm("template", name, str(_CHART), *_example("eks")).returncode == 1
+
+
+def test_names_that_look_like_numbers_stay_names(tmp_path: Path) -> None:
+    values = tmp_path / "values.yaml"
+    values.write_text(
+        'image: {pullSecrets: ["1"], digest: "sha256:%s"}\nenvFromSecrets: ["2"]\n'
+        'ingress: {host: "3", tlsSecret: "4", className: "true"}\n' % ("0" * 64)
+    )
+    kinds = _kinds(_render(*_example("eks"), "--values", str(values)))
+    pod = kinds["Deployment"]["spec"]["template"]["spec"]
+    assert pod["imagePullSecrets"] == [{"name": "1"}]
+    assert pod["containers"][0]["envFrom"] == [{"secretRef": {"name": "2"}}]
+    assert pod["containers"][0]["image"].endswith("@sha256:" + "0" * 64)
+    assert kinds["Ingress"]["spec"]["tls"] == [{"hosts": ["3"], "secretName": "4"}]
+    assert kinds["Ingress"]["spec"]["ingressClassName"] == "true"
+
+
+def test_a_server_behind_tls_knows_its_address() -> None:
+    container = _server(_render(*_example("eks"), "--set", "ingress.host=a.example,ingress.tlsSecret=tls"))
+    assert {"name": "STEELTRAP_PUBLIC_URL", "value": "https://a.example"} in container["env"]
+    own = "ingress.host=a.example,ingress.tlsSecret=tls,env.STEELTRAP_PUBLIC_URL=https://b.example"
+    names = [each["name"] for each in _server(_render(*_example("eks"), "--set", own))["env"]]
+    assert names.count("STEELTRAP_PUBLIC_URL") == 1

@@ -116,6 +116,7 @@ def realtalk(tmp_path):
     asked = [
         {"question": "Who feeds a heron?", "answer": "Ana", "category": 1, "evidence": ["D1:1, D1:2"]},
         {"question": "Who adopted it?", "answer": "", "category": 3, "evidence": []},
+        {"question": "Who waved?", "answer": "Bob", "category": 2, "evidence": ["D1:2", "D9:9"]},
     ]
     folder = tmp_path / "realtalk"
     folder.mkdir()
@@ -178,12 +179,14 @@ def precision(tmp_path):
         belief("new", "Feeds a heron.", created_at="2026-02-01"),
         belief("old", "Feeds a stork.", superseded_by="new"),
         belief("pinned", "Sails."),
+        belief("oldest", "Walks.", superseded_by="of-pinned"),
         belief("of-pinned", "Rows.", superseded_by="pinned"),
         belief("other", "Sings.", user_id="other-user"),
         belief("else", "Paints.", scope=["art"]),
         belief("open", "Which boat?", type="open_question"),
     ]
-    beliefs[2]["pinned"] = True
+    [pinned] = (one for one in beliefs if one["_id"] == "pinned")
+    pinned["pinned"] = True
 
     def case(query, relevant, **fields):
         expect = {"relevantBeliefs": {"shouldOnlyInclude": relevant}}
@@ -234,6 +237,15 @@ def test_words_alone_and_vectors_alone_are_measured_beside(run, own):
     assert figures["baselines"]["FTS5"]["r5"] == 100
     assert all(of.keys() == {"top1", "r5", "r10"} for of in figures["baselines"].values())
     assert "| FTS5 |" in run("bench", "quality", own, "--baselines").stdout
+
+
+def test_a_question_without_a_word_is_found_by_no_word(run, tmp_path):
+    asked = [{"query": "???", "relevant": ["m"]}, {"query": '"', "relevant": [], "miss": "far"}]
+    path = jsonl(tmp_path / "x.jsonl", {"memories": [{"id": "m", "text": "heron"}], "questions": asked})
+    [figures] = json.loads(run("bench", "quality", path, "--baselines", "--json").stdout).values()
+    assert figures["baselines"]["FTS5"]["r10"] == 0
+    unanswerable = jsonl(path, {"memories": [{"id": "m", "text": "heron"}], "questions": asked[1:]})
+    assert run("bench", "quality", unanswerable, "--baselines").exit_code == 0
 
 
 def test_sets_of_every_format_are_scored_in_one_run_and_leave_nothing_behind(run, own, beam, longmemeval, locomo, data):

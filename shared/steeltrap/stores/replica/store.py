@@ -34,6 +34,22 @@ _WIPE_SECONDS: Final = 60.0
 _PAGE: Final = 1000
 
 
+class _Others:
+    """Users in pages. Where the list can't be read to its end, the pages end, and `error` says why."""
+
+    def __init__(self, users: Iterator[UserRef]) -> None:
+        self._users = users
+        self.error: SteeltrapError | None = None
+
+    def page(self) -> list[UserRef]:
+        users: list[UserRef] = []
+        try:
+            users.extend(islice(self._users, _PAGE))
+        except SteeltrapError as error:
+            self.error = error
+        return users
+
+
 class ReplicaStore(SqliteStore):
     """Files that are replicas of logs: any number of processes on any machines share the logs.
 
@@ -97,17 +113,19 @@ class ReplicaStore(SqliteStore):
 
     def due(self) -> Iterator[list[UserRef]]:
         now = self._clock.now()
-        others = chain.from_iterable(starmap(self._logs.users, share_at(now)))
+        others = _Others(chain.from_iterable(starmap(self._logs.users, share_at(now))))
         for page in self._logs.due(hour_of(now)):
             self._markers = defaultdict(list)
             for user, marker in page:
                 self._markers[user].append(marker)
             yield list(self._markers)
             self._markers = {}
-            # In turn: where a run never gets to the end of due work, the others' turn would never come.
-            yield list(islice(others, _PAGE))
-        while page_of_others := list(islice(others, _PAGE)):
+            # A run may never finish due work, so the others get a page after each page of it.
+            yield others.page()
+        while page_of_others := others.page():
             yield page_of_others
+        if others.error is not None:
+            raise others.error
 
     def swept(self, user: UserRef, deadline: Deadline) -> None:
         file = self._replica(user)
