@@ -3,6 +3,7 @@
 import json
 import re
 from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 pytest.importorskip("pydantic_ai", reason="pydantic-ai is not installed")
 
 from anthropic.lib.tools import ToolError
+from packaging.version import Version
 from pydantic_ai import Agent, MemoryTool, RunContext
 from pydantic_ai.capabilities import NativeTool
 from pydantic_ai.exceptions import ToolFailed, UnexpectedModelBehavior
@@ -140,6 +142,9 @@ def test_their_own_test_model_calls_the_tools(seam: Seam) -> None:
     assert answers["remember"].startswith("Saved as")
 
 
+@pytest.mark.skipif(
+    Version(version("pydantic-ai-slim")) < Version("2.62"), reason="earlier ones fail with version 2 of Anthropic's SDK"
+)
 def test_claudes_own_memory_tool_works_on_files(seam: Seam) -> None:
     files = SteeltrapMemoryTool(seam.client("ana"))
 
