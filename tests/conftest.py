@@ -79,20 +79,30 @@ def without_aws(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> pytest.Monke
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Keep the first case of each test in the folders that STEELTRAP_TEST_FIRST names.
+    """Keep the first case of each test in the folders that STEELTRAP_TEST_FIRST names, and in those of
+    STEELTRAP_TEST_EACH the first case with each value: every surface and every input, not every input on every surface.
 
     Another Python, library or store differs in kind, which one case shows; hundreds of inputs were tried on the first.
     """
-    folders = {Path(__file__).parent / name for name in os.environ.get("STEELTRAP_TEST_FIRST", "").split()}
-    if not folders:
+    first, each = _folders("STEELTRAP_TEST_FIRST"), _folders("STEELTRAP_TEST_EACH")
+    if not first | each:
         return
-    first: dict[str, pytest.Item] = {}
+    seen: set[tuple[str, str, int]] = set()
+    kept, left_out = [], []
     for item in items:
-        is_one_enough = item.path.parent in folders
-        first.setdefault(item.nodeid.partition("[")[0] if is_one_enough else item.nodeid, item)
-    kept = set(first.values())
-    config.hook.pytest_deselected(items=[item for item in items if item not in kept])
-    items[:] = [item for item in items if item in kept]
+        test, cases = item.nodeid.partition("[")[0], getattr(item, "callspec", None)
+        values = {(test, "", 0)}
+        if item.path.parent in each and cases is not None:
+            values = {(test, name, id(value)) for name, value in cases.params.items()}
+        is_kept = item.path.parent not in first | each or not values <= seen
+        (kept if is_kept else left_out).append(item)
+        seen |= values
+    config.hook.pytest_deselected(items=left_out)
+    items[:] = kept
+
+
+def _folders(name: str) -> set[Path]:
+    return {Path(__file__).parent / folder for folder in os.environ.get(name, "").split()}
 
 
 # Collecting makes millions of objects that stay: looking for garbage among them takes a fifth of its time, and some of
