@@ -96,7 +96,7 @@ def search(call: Call, request: Search, rerank: Ranker | None = None) -> Found:
         ranking = _rank(call, request, plan, matches)
     answer = _answer(call, request, plan, ranking, rerank)
     outcome = offline.outcome(call, answer.outcome)
-    return answer if outcome in (None, answer.outcome) else replace(answer, outcome=outcome)
+    return answer if outcome is None or outcome is answer.outcome else replace(answer, outcome=outcome)
 
 
 @frozen
