@@ -1,8 +1,10 @@
 """The Claude Agent SDK: its suite for session stores, transcripts to the letter, runs of a scripted Claude Code."""
 
 import asyncio
+from collections.abc import Sequence
 from itertools import count
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import pytest
@@ -16,9 +18,10 @@ from integrations.claude_agent import ScriptedClaudeCode, Tools, mirrored, reque
 from integrations.modules import is_lazy, run_page
 from integrations.seams import Seam, lose_answer
 from integrations.story import LIBRARIES, tell
+from steeltrap.client import Client
 from steeltrap.errors import InvalidInput, TooLarge, Unavailable
-from steeltrap.integrations import INSTRUCTIONS
-from steeltrap.integrations.claude_agent_sdk import MAX_ENTRY_BYTES, SteeltrapSessionStore, memory_server
+from steeltrap.integrations import INSTRUCTIONS, claude_agent_sdk
+from steeltrap.integrations.claude_agent_sdk import MAX_ENTRY_BYTES, SteeltrapSessionStore, memory_server, scope_of
 from steeltrap.servers.schemas import mcp
 from steeltrap.toolsets import CATALOGUE
 
@@ -45,6 +48,22 @@ def append(seam: Seam, store: SteeltrapSessionStore, *entries: Any, key: Any = K
 
 def load(seam: Seam, store: SteeltrapSessionStore, key: Any = KEY) -> list[Any] | None:
     return seam.run(store.load(key))
+
+
+def fail_puts(client: Client, plan: Sequence[str]) -> None:
+    """Let a client's first puts be "done", be done with their answer "lost", or meet a store that is "down"."""
+    call, outcomes = client.call, iter(plan)
+
+    def failing(tool: str, /, **arguments: Any) -> Any:
+        outcome = next(outcomes, "done") if tool == "core.put" else "done"
+        if outcome == "down":
+            raise Unavailable("The store is down; try again.", part="store")
+        answer = call(tool, **arguments)
+        if outcome == "lost":
+            raise Unavailable("The answer was lost; try again.", part="store")
+        return answer
+
+    client.call = failing  # type: ignore[method-assign]
 
 
 def test_it_passes_the_suite_of_the_sdk(seam: Seam) -> None:
@@ -88,6 +107,40 @@ def test_what_the_sdk_repeats_is_stored_once(seam: Seam) -> None:
     assert load(seam, store) == [*batch[:3], ENTRIES[2]]
 
 
+SMALL: list[Any] = [{"type": "user", "uuid": f"{n}"} for n in range(60)]
+LARGE: list[Any] = [ENTRIES[0], {"type": "user", "uuid": "big", "text": "x" * 900_000}, ENTRIES[1]]
+
+
+@pytest.mark.parametrize("batch", [SMALL, LARGE], ids=["small", "large"])
+def test_an_outage_after_an_unsure_answer_takes_no_entry_and_no_order(seam: Seam, batch: list[Any]) -> None:
+    client = seam.client("ana")
+    fail_puts(client, ["done", "lost", "done", "down"])
+    store = SteeltrapSessionStore(client)
+    for message in ("answer was lost", "store is down"):
+        with pytest.raises(Unavailable, match=message):
+            append(seam, store, *batch)
+        assert load(seam, store) == batch
+    append(seam, store, *batch)
+    append(seam, store, ENTRIES[2])
+    assert load(seam, store) == [*batch, ENTRIES[2]]
+
+
+def test_an_entry_that_moves_only_in_part_stays_whole_at_its_place(seam: Seam) -> None:
+    append(seam, store_of(seam), *LARGE)
+    client = seam.client("ana")
+    fail_puts(client, ["done", "down"])
+    with pytest.raises(Unavailable):
+        append(seam, SteeltrapSessionStore(client), LARGE[1])
+    assert load(seam, store_of(seam)) == LARGE
+
+
+def test_an_entry_that_is_stored_becomes_a_shorter_one_at_the_end(seam: Seam) -> None:
+    append(seam, store_of(seam), *LARGE)
+    shorter = LARGE[1] | {"text": "x" * 40_000}
+    append(seam, store_of(seam), shorter)
+    assert load(seam, store_of(seam)) == [LARGE[0], LARGE[2], shorter]
+
+
 def test_an_entry_that_is_stored_in_part_is_not_loaded(seam: Seam) -> None:
     client = seam.client("ana")
     lose_answer(client, at=2)
@@ -106,6 +159,65 @@ def test_the_order_holds_when_a_clock_goes_back(seam: Seam) -> None:
         store = SteeltrapSessionStore(seam.client("ana"), now=lambda: next(times))
         append(seam, store, *part)
     assert load(seam, store_of(seam)) == entries
+
+
+def test_the_order_holds_when_machines_with_other_clocks_take_turns(seam: Seam) -> None:
+    ahead = SteeltrapSessionStore(seam.client("ana"), now=lambda: 2_000.0)
+    behind = SteeltrapSessionStore(seam.client("ana"), now=lambda: 1_000.0)
+    entries: list[Any] = [{"type": "user", "n": n} for n in range(4)]
+    for n, store in enumerate([behind, ahead, behind, ahead]):
+        assert load(seam, store) == (entries[:n] or None)
+        append(seam, store, entries[n])
+    assert load(seam, store_of(seam)) == entries
+
+
+def test_the_order_holds_in_a_process_of_more_transcripts_than_it_remembers(
+    seam: Seam, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(claude_agent_sdk, "_SCOPES", 2)
+    times = count(2_000, -1)
+    store = SteeltrapSessionStore(seam.client("ana"), now=lambda: next(times))
+    keys: list[Any] = [KEY | {"session_id": name} for name in "abc"]
+    for entry in ENTRIES[:2]:
+        for key in keys:
+            append(seam, store, entry, key=key)
+    assert [load(seam, store, key) for key in keys] == [ENTRIES[:2]] * 3
+    assert len(store._last) == 2
+
+
+def test_a_transcript_whose_end_is_asked_for_holds_up_no_other(seam: Seam) -> None:
+    client = seam.client("ana")
+    call, is_asking, may_answer = client.call, Event(), Event()
+
+    def slow(tool: str, /, **arguments: Any) -> Any:
+        if tool == "core.list" and arguments["scope"] == scope_of(KEY):
+            is_asking.set()
+            assert may_answer.wait(5), "another transcript's append waited"
+        return call(tool, **arguments)
+
+    client.call = slow  # type: ignore[method-assign]
+    store = SteeltrapSessionStore(client)
+
+    async def other() -> None:
+        await asyncio.to_thread(is_asking.wait, 5)
+        await store.append(SUB, ENTRIES[1:2])
+        may_answer.set()
+
+    async def both() -> None:
+        await asyncio.gather(store.append(KEY, ENTRIES[:1]), other())
+
+    seam.run(both())
+    assert load(seam, store_of(seam), SUB) == ENTRIES[1:2]
+
+
+def test_memories_of_others_in_its_scope_are_no_entries(seam: Seam) -> None:
+    append(seam, store_of(seam), *ENTRIES[:2])
+    ours: dict[str, Any] = {"entry": "e", "place": 1, "piece": 0, "pieces": 1, "json": "{}"}
+    others: list[Any] = [{"json": "no JSON"}, {"json": "[1]"}, {"json": 1}, {"entry": ["e"]}, {"pieces": 10**12}]
+    for n, wrong in enumerate(others):
+        metadata = ours | {"entry": f"e{n}"} | wrong
+        seam.client("ana").core.save(content=f"Tea {n}", scope=scope_of(KEY), metadata=metadata)
+    assert load(seam, store_of(seam)) == ENTRIES[:2]
 
 
 def test_two_that_append_at_once_keep_all(seam: Seam) -> None:
@@ -135,6 +247,22 @@ def test_any_key_is_one_and_lists_as_itself(seam: Seam) -> None:
     for wrong in ({"session_id": ""}, {"session_id": "x" * 400}, {"session_id": "\ud83d"}, {"subpath": ""}):
         with pytest.raises(InvalidInput, match="must be whole Unicode text of 1 to"):
             load(seam, store, KEY | wrong)
+
+
+def test_a_key_is_the_same_in_any_order_and_with_no_subpath_or_none(seam: Seam) -> None:
+    store = store_of(seam)
+    turned: Any = dict(reversed(SUB.items()))
+    append(seam, store, ENTRIES[0], key=KEY | {"subpath": None})
+    append(seam, store, ENTRIES[1], key=turned)
+    assert load(seam, store, KEY) == ENTRIES[:1]
+    assert load(seam, store, SUB) == ENTRIES[1:2]
+    assert seam.run(store.list_subkeys(KEY)) == [SUB["subpath"]]
+    wrongs: list[Any] = [{"session_id": None}, {"project_key": None}, {"subpath": 1}]
+    for wrong in wrongs:
+        with pytest.raises(InvalidInput, match="must be whole Unicode text"):
+            seam.run(store.delete(KEY | wrong))
+    seam.run(store.delete(KEY | {"subpath": None}))
+    assert load(seam, store, SUB) is None
 
 
 def test_a_delete_can_be_undone_and_appended_to(seam: Seam) -> None:

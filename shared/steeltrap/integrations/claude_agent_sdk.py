@@ -6,7 +6,8 @@
 
 Entries are text to the store, so that they come back to the letter; one of more than 14 KiB is several memories, which
 are an entry when all of them are stored. Each has a place, a number that grows within a transcript. The id of an entry
-follows from its uuid: what the SDK repeats after a failure is stored once.
+follows from its uuid, so that an entry with a uuid is stored once. An append that is repeated after a failure takes the
+same places again: whatever part of it was stored, the order is the same.
 """
 
 import json
@@ -14,7 +15,7 @@ import re
 import time
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Final, cast
@@ -54,6 +55,9 @@ _NAME_CHARACTERS: Final = 150
 _PUTS: Final = 50
 _PAGE: Final = 100
 """At 16 KiB of metadata each, a page fits into the answer of a function."""
+_SCOPES: Final = 1000
+"""So many transcripts' last places are kept in memory; that of another one is asked for again."""
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 Row = Mapping[str, Any]
 
@@ -71,12 +75,16 @@ class SteeltrapSessionStore(SessionStore):
         self._client = client
         self._now = now
         self._last: dict[str, int] = {}
+        self._unsure: dict[str, Mapping[UUID, int]] = {}
         self._placing = Lock()
 
     async def append(self, key: "SessionKey", entries: "list[SessionStoreEntry]") -> None:
-        """Add entries, 50 memories at a time all or nothing; one whose uuid is stored takes its place anew.
+        """Add entries, 50 memories at a time all or nothing.
 
-        All are checked first. Raises InvalidInput, and TooLarge for an entry of more than 8 MiB.
+        An entry whose uuid is stored moves to the end, but not when an append that failed is repeated. The order is
+        that of the appends in one process, and across processes that take turns and load before they go on. For
+        processes that append at the same time it is that of their clocks. All entries are checked first. Raises
+        InvalidInput, and TooLarge for an entry of more than 8 MiB.
         """
         if entries:
             await to_thread.run_sync(self._append, key, list(entries))
@@ -105,36 +113,53 @@ class SteeltrapSessionStore(SessionStore):
             chosen.setdefault(_id_of(key, entry), (number, entry))
         texts = [_as_json(entry, number) for number, entry in chosen.values()]
         scope = scope_of(key)
-        first = self._reserve(scope, len(chosen))
+        places = self._reserve(scope, list(chosen))
         items = [
             item
-            for at, ((id, (_, entry)), text) in enumerate(zip(chosen.items(), texts, strict=True), first)
-            for item in _items(key, id, entry, text, at)
+            for (id, (_, entry)), text in zip(chosen.items(), texts, strict=True)
+            for item in _items(key, id, entry, text, places[id])
         ]
         for start in range(0, len(items), _PUTS):
             self._client.call("core.put", items=items[start : start + _PUTS])
-
-    def _reserve(self, scope: str, count: int) -> int:
-        """The first of so many places at the end of a transcript, also where a clock has gone back."""
         with self._placing:
-            last = self._last.get(scope)
-            if last is None:
-                newest = self._client.call("core.list", **_within(scope), limit=_PUTS)["memories"]
-                last = max((row["metadata"]["place"] for row in newest if _is_piece(row)), default=0)
-            first = max(int(self._now() * 1_000_000), last + 1)
-            self._last[scope] = first + count - 1
-            return first
+            if self._unsure.get(scope) is places:
+                del self._unsure[scope]
+
+    def _reserve(self, scope: str, ids: Sequence[UUID]) -> Mapping[UUID, int]:
+        """Places at the end of a transcript, also where a clock has gone back; those of a failed append again."""
+        asked = 0 if scope in self._last else self._newest(scope)
+        with self._placing:
+            first = max(int(self._now() * 1_000_000), max(asked, self._last.pop(scope, 0)) + 1)
+            unsure = self._unsure.pop(scope, {})
+            places = {id: unsure.get(id, at) for at, id in enumerate(ids, first)}
+            self._last[scope], self._unsure[scope] = first + len(ids) - 1, places
+            for oldest in list(self._last)[:-_SCOPES]:
+                del self._last[oldest]
+                self._unsure.pop(oldest, None)
+        return places
+
+    def _newest(self, scope: str) -> int:
+        newest = self._client.call("core.list", **_within(scope), order="happened", limit=_PUTS)["memories"]
+        return max((row["metadata"]["place"] for row in newest if _is_piece(row)), default=0)
 
     def _load(self, key: "SessionKey") -> "list[SessionStoreEntry] | None":
-        pieces: defaultdict[tuple[int, str], dict[int, Row]] = defaultdict(dict)
-        for row in listed(self._client, page=_PAGE, **_within(scope_of(key))):
+        scope = scope_of(key)
+        pieces: defaultdict[tuple[str, int], dict[int, Row]] = defaultdict(dict)
+        for row in listed(self._client, page=_PAGE, **_within(scope)):
             if _is_piece(row):
                 metadata = row["metadata"]
-                pieces[metadata["place"], metadata["entry"]][metadata["piece"]] = metadata
-        # Of an append that failed, an entry may be stored in part.
-        whole = [rows for _, rows in sorted(pieces.items()) if len(rows) == next(iter(rows.values()))["pieces"]]
-        texts = ("".join(rows[number]["json"] for number in sorted(rows)) for rows in whole)
-        return [cast("SessionStoreEntry", json.loads(text)) for text in texts] or None
+                pieces[metadata["entry"], metadata["pieces"]][metadata["piece"]] = metadata
+        self._note(scope, max((row["place"] for rows in pieces.values() for row in rows.values()), default=0))
+        # Of an append that failed, an entry may be stored in part, and in part still at an earlier place.
+        whole = [rows for (_, count), rows in pieces.items() if len(rows) == count]
+        whole.sort(key=lambda rows: min((row["place"], row["entry"]) for row in rows.values()))
+        return [entry for rows in whole for entry in _entries(rows)] or None
+
+    def _note(self, scope: str, place: int) -> None:
+        """Let later appends follow an entry that another process has added."""
+        with self._placing:
+            if scope in self._last:
+                self._last[scope] = max(self._last[scope], place)
 
     def _children(self, scope: str) -> dict[str, int]:
         """The names of the scopes directly below a scope, each with the time of its last write, in milliseconds."""
@@ -148,20 +173,25 @@ class SteeltrapSessionStore(SessionStore):
 
     def _delete(self, key: "SessionKey") -> None:
         scope = scope_of(key)
-        while self._client.call("core.delete", scope=scope, include_child_scopes="subpath" not in key).get("more"):
+        is_session = key.get("subpath") is None
+        while self._client.call("core.delete", scope=scope, include_child_scopes=is_session).get("more"):
             pass
 
 
 def scope_of(key: "SessionKey") -> str:
-    """The scope of a transcript, whatever characters its key has. Raises InvalidInput."""
-    names = [_as_name(value, what) for what, value in key.items() if what in ("session_id", "subpath")]
-    return "/".join([_scope_of_project(key["project_key"]), *names])
+    """The scope of a transcript, whatever characters its key has; without a subpath, or None, the main one's.
+
+    Raises InvalidInput.
+    """
+    session = f"{_scope_of_project(key.get('project_key'))}/{_as_name(key.get('session_id'), 'session_id')}"
+    subpath = key.get("subpath")
+    return session if subpath is None else f"{session}/{_as_name(subpath, 'subpath')}"
 
 
-def _scope_of_project(project: str) -> str:
+def _scope_of_project(project: Any) -> str:
     try:
         return f"{ROOT}/{uuid5(_KEYS, project)}"
-    except UnicodeEncodeError:
+    except (TypeError, UnicodeEncodeError):
         raise InvalidInput("`project_key` must be whole Unicode text.") from None
 
 
@@ -169,7 +199,7 @@ def _as_name(text: Any, what: str) -> str:
     """One part of a scope from which `_children` reads the text again. Raises InvalidInput."""
     try:
         name = re.sub(r"[_.~]", lambda found: f"%{ord(found[0]):02X}", quote(text, safe="")).replace("%", "_")
-    except UnicodeEncodeError:
+    except (TypeError, UnicodeEncodeError):
         name = ""
     if not 0 < len(name) <= _NAME_CHARACTERS:
         raise InvalidInput(
@@ -200,7 +230,18 @@ def _items(key: "SessionKey", id: UUID, entry: "SessionStoreEntry", text: str, p
             "scope": scope_of(key),
             "content": _words(entry) if number == 0 else f"Piece {number + 1} of {len(pieces)} of {_label(entry)}",
             "metadata": metadata | {"session": key["session_id"]},
+            "occurred_at": (_EPOCH + timedelta(microseconds=place)).isoformat(),
         }
+
+
+def _entries(rows: Mapping[int, Row]) -> "Iterator[SessionStoreEntry]":
+    """The entry of these pieces; none where they are no JSON object, which others may have saved in the scope."""
+    try:
+        entry = json.loads("".join(rows[number]["json"] for number in sorted(rows)))
+    except ValueError:
+        return
+    if isinstance(entry, dict):
+        yield cast("SessionStoreEntry", entry)
 
 
 def _pieces(text: str) -> Iterator[str]:
@@ -251,8 +292,8 @@ def _label(entry: "SessionStoreEntry") -> str:
 def _is_piece(row: Row) -> bool:
     """Whether the row is one of ours: others may have saved memories in the scope."""
     metadata = row.get("metadata", {})
-    numbers = (metadata.get(name) for name in ("place", "piece", "pieces"))
-    return all(isinstance(number, int) for number in numbers) and {"entry", "json"} <= set(metadata)
+    kinds = {"place": int, "piece": int, "pieces": int, "entry": str, "json": str}
+    return all(isinstance(metadata.get(name), kind) for name, kind in kinds.items())
 
 
 def memory_server(client: Client, *, name: str = "steeltrap") -> "McpSdkServerConfig":
