@@ -12,6 +12,7 @@ EXTRAS := $(addprefix --extra ,server onnx small bedrock aws bucket postgres lan
 AGENTS := $(addprefix --extra ,openai-agents google-adk llama-index strands claude-agent-sdk)
 # Its wheels bundle Claude Code, 178 MB that no test runs: what is built from the source leaves it out.
 FROM_SOURCE := --no-binary claude-agent-sdk --emit-build-options
+ADAPTERS := $(addprefix tests/integrations/test_,openai_agents.py google_adk.py llamaindex.py strands.py claude_agent_sdk.py ag2.py)
 LOWEST := --extra server --extra aws --extra bedrock --extra bucket --extra postgres --extra lambda
 GROUPS := $(addprefix --group ,log-postgres function function-mcp function-http dev bench browser infra mutation build)
 CDK := infra/node_modules/.bin/cdk
@@ -122,7 +123,8 @@ integrations: $(TESTABLE) ## Run the common story, and what each library's own t
 agents: .build/agents/.installed ## Run the tests of OpenAI's Agents SDK, Google's ADK, LlamaIndex, Strands, the Claude Agent SDK and AG2, which want older packages than all other tests, or many; install each extra alone
 	.build/agents/bin/python -m pip install $(QUIETLY) --require-hashes --constraint locks/locking.txt uv
 	.build/agents/bin/python -m pip install $(QUIETLY) --no-deps --no-build-isolation --editable .
-	.build/agents/bin/python -m pytest -p no:xdist tests/cli/test_extras_alone.py $(addprefix tests/integrations/test_,openai_agents.py google_adk.py llamaindex.py strands.py claude_agent_sdk.py ag2.py)
+	.build/agents/bin/python -m pytest -p no:xdist tests/cli/test_extras_alone.py $(ADAPTERS)
+	STEELTRAP_TEST_STORE=replica STEELTRAP_TEST_LOG=s3 .build/agents/bin/python -m pytest -p no:xdist -k "story or it_is_a_session" $(ADAPTERS)
 
 typescript: $(TESTABLE) $(TYPESCRIPT) ## Build the TypeScript client from docs/openapi.json, and run its tests against a server
 	STEELTRAP_TEST_TYPESCRIPT=1 $(BIN)/python -m pytest tests/typescript
