@@ -25,7 +25,7 @@ TARGETS: Final = {*re.findall(r"^([a-z0-9-]+):", (ROOT / "Makefile").read_text()
 
 
 def blocks(page: Path) -> Iterator[tuple[str, str]]:
-    """What stands before each block of commands, and the commands, one a line."""
+    """The line before each block of commands, and the commands, one a line."""
     for block in BLOCK.finditer(MADE.sub("", page.read_text())):
         yield block["mark"].strip(), block["lines"].replace("\\\n", " ")
 

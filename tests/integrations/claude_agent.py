@@ -29,7 +29,7 @@ RESULT = {
 
 
 def requests_of(tool: str, arguments: dict[str, Any]) -> list[dict[str, Any]]:
-    """What a client of MCP sends to list the tools and call one."""
+    """The messages by which a client of MCP lists the tools and calls one."""
     client = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "script", "version": "1"}}
     return [
         {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": client},

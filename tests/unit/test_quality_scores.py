@@ -40,7 +40,7 @@ def test_an_empty_answer_to_an_answerable_question_scores_nothing_and_is_a_false
 @pytest.mark.parametrize("miss", ["near", "far"])
 def test_an_unanswerable_question_scores_only_whether_the_outcome_said_so(miss):
     told = scores(answered(miss=miss, told_nothing=True))
-    assert told == {f"none_{miss}_recall": 1, "tokens": 7}
+    assert told == {f"none_{miss}_recall": 1, "exact": 1, "tokens": 7}
     assert scores(answered("n", miss=miss))[f"none_{miss}_recall"] == 0
 
 

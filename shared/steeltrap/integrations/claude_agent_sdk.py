@@ -11,7 +11,6 @@ same places again: whatever part of it was stored, the order is the same.
 """
 
 import json
-import re
 import time
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
@@ -49,9 +48,11 @@ ROOT: Final = "claude-agent-sdk"
 MAX_ENTRY_BYTES: Final = 8 * 1024 * 1024
 _KEYS: Final = UUID("b0a5b0b3-6d0f-5f0e-9a52-2f6b7d1c4e11")
 _PIECE_BYTES: Final = 14 * 1024
-"""Of JSON in the metadata of one memory, which has 16 KiB."""
+"""The JSON in the metadata of one memory, which has room for 16 KiB."""
 _WORDS: Final = 4000
 _NAME_CHARACTERS: Final = 150
+_UNQUOTED: Final = str.maketrans({"_": "%5F", ".": "%2E", "~": "%7E"})
+"""Characters that `quote` leaves, and that a part of a scope may not have, or that stand for others in it."""
 _PUTS: Final = 50
 _PAGE: Final = 100
 """At 16 KiB of metadata each, a page fits into the answer of a function."""
@@ -198,7 +199,7 @@ def _scope_of_project(project: Any) -> str:
 def _as_name(text: Any, what: str) -> str:
     """One part of a scope from which `_children` reads the text again. Raises InvalidInput."""
     try:
-        name = re.sub(r"[_.~]", lambda found: f"%{ord(found[0]):02X}", quote(text, safe="")).replace("%", "_")
+        name = quote(text, safe="").translate(_UNQUOTED).replace("%", "_")
     except (TypeError, UnicodeEncodeError):
         name = ""
     if not 0 < len(name) <= _NAME_CHARACTERS:

@@ -277,8 +277,8 @@ def _run_migrations(connection: apsw.Connection, before: int, to: int) -> set[st
 
 @cache
 def _new_tables(migrations: tuple[str, ...]) -> str:
-    """What makes the tables of a new file at once: one after the other, the migrations take five times as long, which
-    the first write of each user would wait for."""
+    """The script that makes the tables of a new file at once: one after the other, the migrations take five times as
+    long, which the first write of each user would wait for."""
     with closing(apsw.Connection(":memory:")) as trial:
         _change_tables(trial, 0, migrations)
         made = trial.execute("SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY rowid")

@@ -157,7 +157,6 @@ class SqliteSpace:
         self._opened = opened
         self._clock = clock
         self._deadline = deadline
-        self._last_file: UserFile | None = None
 
     def until(self, deadline: Deadline) -> "SqliteSpace":
         return SqliteSpace(self._opened, self._clock, deadline)
@@ -170,12 +169,9 @@ class SqliteSpace:
 
     @property
     def _file(self) -> UserFile:
-        """The user's file, while there is time to use it; opened again if it was put away. Raises Unavailable."""
+        """The user's file, while there is time to use it. Raises Unavailable."""
         self._deadline.left()
-        file = self._last_file
-        if file is None or not file.is_open:
-            file = self._last_file = self._opened()
-        return file
+        return self._opened()
 
     def commit(self, changes: Sequence[Change]) -> None:
         if changes:

@@ -81,7 +81,7 @@ class SqliteStore:
         self._process = os.getpid()
 
     def space(self, user: UserRef, deadline: Deadline) -> SqliteSpace:
-        # The space asks for the file again when it was put away in between.
+        # The space asks for the file at each use, so that one put away in between is opened again.
         return SqliteSpace(lambda: self._file(user), self._clock, deadline)
 
     def path(self, user: UserRef) -> Path:
