@@ -16,7 +16,7 @@ import Stemmer
 from steeltrap.cli.session import say, write_json
 
 from .quality.asking import ask
-from .quality.baselines import fts5
+from .quality.baselines import WORD, fts5
 from .quality.formats import read
 from .quality.scoring import scores
 from .quality.sets import Space
@@ -24,8 +24,6 @@ from .stores import Store
 
 OWN: Final = Path(__file__).with_name("languages.jsonl")
 
-_WORD: Final = re.compile("[\\w\u064b-\u0652\u0900-\u0963]+")
-"""With the vowel signs of Arabic and Hindi, which are no letters."""
 _SPACELESS: Final = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _ARABIC_PREFIX: Final = re.compile("^[وفبكل]?ال(?=..)|^لل(?=..)")
 _SAME_START: Final = 5
@@ -145,7 +143,7 @@ def _stems(text: str, language: str) -> dict[str, str]:
     algorithm = _STEMMERS.get(language)
     stem = Stemmer.Stemmer(algorithm).stemWord if algorithm else str
     stems: dict[str, str] = {}
-    for word in _WORD.findall(normalize("NFC", text.lower())):
+    for word in WORD.findall(normalize("NFC", text.lower())):
         if _SPACELESS.search(word):
             pairs = {word[i : i + 2] for i in range(len(word) - 1)} or {word}
             stems |= {pair: pair for pair in pairs - GRAMMAR_PAIRS}

@@ -16,7 +16,8 @@ from ..stores import Store
 from .scoring import means, ranking
 from .sets import QuestionSet, Space
 
-_WORD: Final = re.compile("[\\w\u064b-\u0652\u0900-\u0963]+")
+WORD: Final = re.compile("[\\w\u064b-\u0652\u0900-\u0963]+")
+"""With the vowel signs of Arabic and Hindi, which are no letters."""
 _MOST: Final = 10
 _BLOCK: Final = 256
 _SECONDS: Final = 600.0
@@ -56,7 +57,7 @@ def fts5(space: Space, most: int = _MOST) -> Ranked:
         "INSERT INTO fact VALUES (?, ?)", [(id, draft.content) for id, draft in space.memories.items()]
     )
     for question in space.questions:
-        words = _WORD.findall(question.text) or ["_"]  # FTS5 refuses a query without a word
+        words = WORD.findall(question.text) or ["_"]  # FTS5 refuses a query without a word
         any_word = " OR ".join(f'"{word}"' for word in words)
         rows = connection.execute("SELECT id FROM fact WHERE fact MATCH ? ORDER BY rank LIMIT ?", (any_word, most))
         yield [str(id) for (id,) in rows]

@@ -149,7 +149,7 @@ def undo_memory_change(call: Call, input: UndoInput) -> str:
 def _resolved(call: Call, id: str, *, deleted: bool = False) -> Memory:
     """The memory that an id or the start of one means; `deleted` admits deleted ones.
 
-    Raises NotFound, which reads the same whoever owns such an id, and InvalidInput for what several ids start with.
+    Raises NotFound, which reads the same for the id of another user, and InvalidInput for what several ids start with.
     """
     text = bare_id(id)
     if check_id(text):
