@@ -36,7 +36,7 @@ FAST := tests/unit tests/contracts/test_sqlite.py tests/contracts/test_folder.py
   tests/dialects/test_core.py tests/isolation/test_two_users.py tests/surfaces/test_python.py tests/docs/test_docs.py
 
 .DEFAULT_GOAL := help
-.PHONY: help install serve check check-types check-tests test test-aws test-lowest integrations agents typescript conformance history fuzz browser screenshots e2e localstack image chart synth bootstrap deploy github-role destroy validate workflows up down lint lint-code lint-types all-tests format docs bench mutants update-rules lock sbom dist mcpb clean
+.PHONY: help install serve check check-types check-tests test test-aws test-lowest integrations agents agents-s3 typescript conformance history fuzz browser screenshots e2e localstack image chart synth bootstrap deploy github-role destroy validate workflows up down lint lint-code lint-types all-tests format docs bench mutants update-rules lock sbom dist mcpb clean
 
 help: ## List the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -124,6 +124,9 @@ agents: .build/agents/.installed ## Run the tests of OpenAI's Agents SDK, Google
 	.build/agents/bin/python -m pip install $(QUIETLY) --require-hashes --constraint locks/locking.txt uv
 	.build/agents/bin/python -m pip install $(QUIETLY) --no-deps --no-build-isolation --editable .
 	.build/agents/bin/python -m pytest -p no:xdist tests/cli/test_extras_alone.py $(ADAPTERS)
+
+agents-s3: .build/agents/.installed ## Run the common story of the same libraries over a bucket of S3
+	.build/agents/bin/python -m pip install $(QUIETLY) --no-deps --no-build-isolation --editable .
 	STEELTRAP_TEST_STORE=replica STEELTRAP_TEST_LOG=s3 .build/agents/bin/python -m pytest -p no:xdist -k "story or it_is_a_session" $(ADAPTERS)
 
 typescript: $(TESTABLE) $(TYPESCRIPT) ## Build the TypeScript client from docs/openapi.json, and run its tests against a server

@@ -14,12 +14,12 @@ import pytest
 
 from clock import NOON, SettableClock
 from contracts.entries import EMBEDDER, SECONDS, found, save, search
-from spaces import space_of
+from spaces import in_time, space_of
 from steeltrap.errors import Unavailable
 from steeltrap.model import UserRef
 from steeltrap.ports import Space
 from steeltrap.stores.data_folder import DataFolder
-from steeltrap.stores.sqlite import SqliteStore, file
+from steeltrap.stores.sqlite import SqliteStore, file, opening
 
 ANA = UserRef("ana")
 Opening = Callable[[], SqliteStore]
@@ -217,6 +217,22 @@ def test_a_removed_file_is_an_error_until_it_is_put_back(served: SqliteStore) ->
     path.with_suffix(".away").rename(path)
     save(space, "two")
     assert contents(space) == {"the heron of the backup", "two"}
+
+
+def test_a_reader_that_looks_while_the_first_memory_is_saved_does_not_take_the_file_for_removed(
+    open_store: Opening, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = open_store()
+
+    def look(path: Path) -> file.Identity | None:
+        identity = opening.identity(path)
+        monkeypatch.undo()
+        save(space_of(store, "ana"), "the first heron")
+        return identity
+
+    monkeypatch.setattr(file, "identity", look)
+    assert store.open_file(ANA, in_time()).is_there() is False
+    assert contents(space_of(store, "ana")) == {"the first heron"}
 
 
 def test_a_user_whose_file_was_removed_can_be_forgotten_and_begins_anew(

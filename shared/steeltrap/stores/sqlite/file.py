@@ -59,10 +59,11 @@ class Connections:
 
     def find(self) -> Identity | None:
         """The identity of the file at the path. Raises Unavailable when it was there and is gone."""
+        was_open = self.count > 0  # read first: another thread may be making the file
         file_identity = identity(self._path)
         if file_identity is None:
             self._data.require()
-            if self.count:
+            if was_open:
                 raise self._data.removed(self._path)
         return file_identity
 
