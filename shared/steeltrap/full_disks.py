@@ -14,7 +14,7 @@ def is_full(error: OSError) -> bool:
 
 
 @contextmanager
-def writing_temporary(then: str = "", *, part: str = "temporary folder") -> Iterator[None]:
+def writing_temporary(advice: str = "", *, part: str = "temporary folder") -> Iterator[None]:
     """Raises Unavailable, with a sentence that ends in `then`, where the temporary folder takes no file in the block.
 
     Only what is written there belongs into the block: any OSError counts as the folder's.
@@ -22,11 +22,11 @@ def writing_temporary(then: str = "", *, part: str = "temporary folder") -> Iter
     try:
         yield
     except OSError as error:
-        raise temporary_folder_fails(error, then, part=part) from error
+        raise temporary_folder_fails(error, advice, part=part) from error
 
 
 def temporary_folder_fails(
-    error: OSError | None = None, then: str = "", *, part: str = "temporary folder"
+    error: OSError | None = None, advice: str = "", *, part: str = "temporary folder"
 ) -> Unavailable:
     """The error that says why the temporary folder takes no file; it is full unless `error` says something else."""
     try:
@@ -39,4 +39,4 @@ def temporary_folder_fails(
             sentence += "is full: free some space there, or set TMPDIR to another folder."
         else:
             sentence += f"can't be written to ({error.strerror}): check TMPDIR."
-    return Unavailable(f"{sentence} {then}".rstrip(), part=part)
+    return Unavailable(f"{sentence} {advice}".rstrip(), part=part)

@@ -83,7 +83,7 @@ class Run:
                 call = self._call(user, seconds)
                 self.memories += upkeep.sweep(call)
                 if isinstance(self.store, SweepsDue):
-                    self.store.swept(user, call.deadline)
+                    self.store.note_sweep(user, call.deadline)
                 self.users += 1
             except SteeltrapError as error:
                 self._fail(user, error)
@@ -173,9 +173,9 @@ class Run:
     def _reembed(self, user: UserRef, advance: Callable[[float, int], None]) -> None:
         embedded = before = everything = 0
 
-        def begun(done: int, of: int) -> None:
+        def start(count: int, of: int) -> None:
             nonlocal before, everything
-            before, everything = done, of
+            before, everything = count, of
 
         def entries(memories: Sequence[Memory]) -> list[Entry]:
             nonlocal embedded
@@ -186,7 +186,7 @@ class Run:
             return entries
 
         try:
-            self.memories += self._call(user, EMBED_SECONDS).space.reembed(entries, begun)
+            self.memories += self._call(user, EMBED_SECONDS).space.reembed(entries, start)
             self.users += 1
         except SteeltrapError as error:
             self._fail(user, error)
@@ -201,9 +201,9 @@ class Run:
     def _call(self, user: UserRef, seconds: float = USER_SECONDS) -> Call:
         return self.call_for(Caller(user), seconds=seconds)
 
-    def _fail(self, whose: UserRef | None, error: SteeltrapError) -> None:
+    def _fail(self, user: UserRef | None, error: SteeltrapError) -> None:
         self.failed += 1
-        self.report(whose, error)
+        self.report(user, error)
 
 
 def _ahead(advance: Callable[[float, int], None], users: int, part: float, memories: int) -> None:

@@ -59,7 +59,7 @@ def _project_of(folder: Path) -> Project | None:
     home = Path(os.path.realpath(Path.home()))
     if top == home or top in home.parents:
         return None
-    name = _shown(common.parent.name if common.name.startswith(".") else common.name.removesuffix(".git"))
+    name = _printable(common.parent.name if common.name.startswith(".") else common.name.removesuffix(".git"))
     config = common / "config"
     remote = remotes.remote_in(_read(config)) if config.exists() else None
     if remote is None:
@@ -111,7 +111,7 @@ def _local(path: Path) -> str:
     return f"file://{os.path.normcase(path.parent if path.name == '.git' else path)}"
 
 
-def _shown(name: str) -> str:
+def _printable(name: str) -> str:
     """A name in printable characters, which can't break a line."""
     return "".join(letter if letter.isprintable() else " " for letter in name).strip()[:_NAME]
 

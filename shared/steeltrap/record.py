@@ -145,7 +145,7 @@ def parse(record: object) -> Memory:
         raise InvalidInput(f"a record has no field `{unknown[0]}`.")
     from pydantic import ValidationError
 
-    texts = (f'"{name}": {_written(name, value)}' for name, value in _with_times(record).items())
+    texts = (f'"{name}": {_as_text(name, value)}' for name, value in _with_times(record).items())
     try:
         # A list of one: its type takes the configuration, which a dataclass's own would not.
         [memory] = _strict().validate_json(f"[{{{', '.join(texts)}}}]")
@@ -258,7 +258,7 @@ def _when(value: object, where: str) -> object:
         raise InvalidInput(f"`{where}` {error}.") from None
 
 
-def _written(name: str, value: object) -> str:
+def _as_text(name: str, value: object) -> str:
     try:
         text = json.dumps(value, ensure_ascii=False)
         text.encode()

@@ -144,8 +144,8 @@ def test_each_right_that_is_missing_is_told(own_server: Server) -> None:
     )
     with closing(logs_at(url.replace("memories@", "poor@"))) as logs:
         assert logs.of(ANA).create(1, b"x")
-        [fault] = [fault for fault in faults_of(logs) if "lacks rights" in fault.found]
-        assert "lacks rights: UPDATE on entries, UPDATE on bases, DELETE on bases, UPDATE on objects" in fault.found
+        [fault] = [fault for fault in faults_of(logs) if "lacks rights" in fault.problem]
+        assert "lacks rights: UPDATE on entries, UPDATE on bases, DELETE on bases, UPDATE on objects" in fault.problem
         with pytest.raises(Unavailable, match="its role lacks a right"):
             logs.of(ANA).overwrite({1: b"stub"})
 
@@ -163,7 +163,7 @@ def test_a_role_that_row_security_does_not_bind_is_a_warning(own_server: Server)
     with closing(logs_at(f"{own_server.admin_url}?schema=super")) as logs:
         [fault] = faults_of(logs)
         assert not fault.broken
-        assert fault.found.startswith("Row security doesn't bind the role")
+        assert fault.problem.startswith("Row security doesn't bind the role")
         assert logs.of(ANA).create(1, b"x")
 
 

@@ -31,7 +31,7 @@ def faults_of(logs: Any, **ahead: float) -> list[Fault]:
 
 
 def found(logs: Any, **ahead: float) -> list[str]:
-    return [fault.found for fault in faults_of(logs, **ahead)]
+    return [fault.problem for fault in faults_of(logs, **ahead)]
 
 
 @pytest.fixture
@@ -100,7 +100,7 @@ def test_each_right_that_is_missing_is_one_line(bucket: tuple[BucketLogs, Proxy]
     proxy.rule = forbidding(right)
     [fault] = faults_of(logs)
     assert fault.broken
-    assert f"these credentials may not {right} objects; grant storage.objects." in fault.found
+    assert f"these credentials may not {right} objects; grant storage.objects." in fault.problem
 
 
 def test_who_may_not_delete_is_warned_alone(bucket: tuple[BucketLogs, Proxy]) -> None:
@@ -108,7 +108,7 @@ def test_who_may_not_delete_is_warned_alone(bucket: tuple[BucketLogs, Proxy]) ->
     proxy.rule = forbidding("delete")
     [fault] = faults_of(logs)
     assert not fault.broken
-    assert "grant storage.objects.delete" in fault.found
+    assert "grant storage.objects.delete" in fault.problem
     proxy.rule = lambda asked, send: Answered(403, b"<Error><Code>AccessDenied</Code></Error>")
     assert len(found(logs)) == 4, "each of the four"
 
@@ -120,7 +120,7 @@ def test_a_bucket_that_creates_what_is_there_is_refused(bucket: tuple[BucketLogs
     )
     [fault] = faults_of(logs)
     assert fault.broken
-    assert fault.found.startswith("It creates an object where one is already")
+    assert fault.problem.startswith("It creates an object where one is already")
 
 
 def test_a_cache_in_front_of_a_bucket_is_found(bucket: tuple[BucketLogs, Proxy]) -> None:
@@ -163,7 +163,7 @@ def test_a_clock_that_is_a_minute_off_is_told(
 ) -> None:
     for logs in (bucket[0], FolderLogs(tmp_path / "logs")):
         faults = faults_of(logs, **ahead)
-        assert [fault.found for fault in faults] == ([says] if says else [])
+        assert [fault.problem for fault in faults] == ([says] if says else [])
         assert not any(fault.broken for fault in faults)
 
 
@@ -202,7 +202,7 @@ def test_a_bucket_that_keeps_versions_is_told(monkeypatch: pytest.MonkeyPatch) -
     client.put_bucket_versioning(Bucket=name, VersioningConfiguration={"Status": "Enabled"})
     client.close()
     [fault] = faults_of(BucketLogs(f"s3://{name}/memories"))
-    assert fault.found.startswith("It keeps old versions: forgotten memories stay in them")
+    assert fault.problem.startswith("It keeps old versions: forgotten memories stay in them")
     assert not fault.broken
 
 
@@ -220,7 +220,7 @@ def test_a_policy_that_forbids_overwriting_is_told(bucket: tuple[BucketLogs, Pro
     proxy.rule = locked
     first = faults_of(logs)[0]
     assert first.broken
-    assert "a policy forbids overwriting and deleting" in first.found
+    assert "a policy forbids overwriting and deleting" in first.problem
 
 
 def test_a_folder_that_takes_nothing_is_told(tmp_path: Path) -> None:
@@ -241,7 +241,7 @@ def test_each_right_that_is_missing_at_a_table_is_told(
     denied = saying(400, {"__type": "com.amazon.coral.service#AccessDeniedException", "Message": "no"})
     proxy.rule = lambda asked, send: denied(asked, send) if asked.operation == operation else send(asked)
     [fault] = faults_of(logs)
-    assert says in fault.found
+    assert says in fault.problem
 
 
 def test_a_probe_is_no_entry(bucket: tuple[BucketLogs, Proxy]) -> None:

@@ -37,7 +37,7 @@ def test_an_empty_folder_has_nothing(connect: Connect) -> None:
     folder = connect("keys")
     assert folder.read("a", "b") == [None, None]
     assert folder.read() == []
-    assert folder.written() == {}
+    assert folder.write_times() == {}
     folder.remove("a")
 
 
@@ -67,7 +67,7 @@ def test_a_removed_file_is_gone_and_may_be_removed_again(connect: Connect) -> No
     folder.remove("a")
     connect("keys").remove("a")
     assert folder.read("a", "b") == [None, b"x"]
-    assert set(folder.written()) == {"b"}
+    assert set(folder.write_times()) == {"b"}
 
 
 def test_folders_are_apart(connect: Connect) -> None:
@@ -75,15 +75,15 @@ def test_folders_are_apart(connect: Connect) -> None:
     connect("key").create("b", b"y")
     connect("").create("c", b"z")
     assert connect("keys").read("a", "b", "c") == [b"x", None, None]
-    assert set(connect("keys").written()) == {"a"}
-    assert set(connect("key").written()) == {"b"}
+    assert set(connect("keys").write_times()) == {"a"}
+    assert set(connect("key").write_times()) == {"b"}
 
 
 def test_the_place_tells_when_each_file_was_written(connect: Connect) -> None:
     names = [f"{number:03}" for number in range(1, 6)]
     for name in names:
         connect("ended").create(name, b"")
-    written = connect("ended").written()
+    written = connect("ended").write_times()
     assert sorted(written) == names
     assert [written[name] for name in names] == sorted(written.values())
     assert abs(datetime.now(UTC) - written["001"]) < timedelta(hours=1)
@@ -99,7 +99,7 @@ def test_a_folder_that_can_t_be_read_is_no_empty_one(tmp_path: Path) -> None:
     folder = LocalFolder(tmp_path / "keys")
     for attempt in (
         lambda: folder.read("a"),
-        folder.written,
+        folder.write_times,
         lambda: folder.create("a", b""),
         lambda: folder.remove("a"),
     ):
@@ -177,7 +177,7 @@ def test_a_change_of_one_s_own_is_seen_at_once(remembering: RemembersReads) -> N
     assert remembering.read("a") == [b"x"]
     remembering.remove("a")
     assert remembering.read("a") == [None]
-    assert remembering.written() == {}
+    assert remembering.write_times() == {}
 
 
 def test_what_was_read_before_a_change_is_not_remembered_after_it(other: SharedFolder, clock: SettableClock) -> None:

@@ -173,7 +173,7 @@ class _Writer:
         for page in self._store.due():
             if ANA in page:
                 space.sweep(NOON - timedelta(days=1))
-                self._store.swept(ANA, in_time())
+                self._store.note_sweep(ANA, in_time())
 
     def _migrate(self, space: Space) -> None:
         if self._store.migrate(ANA, in_time()):

@@ -393,7 +393,7 @@ def test_memories_that_were_moved_or_put_back_have_a_marker_where_they_are(
 
 def test_a_marker_that_a_copy_of_the_log_lacks_is_put_again(tmp_path: Path, clock: SettableClock) -> None:
     _prepare(tmp_path, clock, "a sweep")
-    for renew in (ReplicaStore.migrate, ReplicaStore.swept):
+    for renew in (ReplicaStore.migrate, ReplicaStore.note_sweep):
         shutil.rmtree(tmp_path / "log" / "due")
         with opened(tmp_path, "one", clock) as store:
             renew(store, ANA, in_time())
@@ -449,7 +449,7 @@ def test_a_sweep_that_met_the_marker_of_a_wipe_before_its_entry_leaves_it(tmp_pa
             meeting.then = then
             with pytest.raises(Killed):
                 store.forget_user(ANA)
-        sweeping.swept(ANA, in_time())
+        sweeping.note_sweep(ANA, in_time())
         pages.close()
     require_covered(tmp_path, clock)
 

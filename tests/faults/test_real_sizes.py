@@ -109,7 +109,7 @@ def _item(client: Client, user: str, id: str, content: str, number: int) -> Item
     made = memory(content, id=id, created_at=at, surprise=0.5)
     vectors = embedder.embed([content], purpose="document", timeout=SECONDS)
     w = to_micros(at) - 3_600_000_000 + number
-    item = items.written(user, entry(made, vectors), w=w, position=None, room=items.Room()).item
+    item = items.memory_item(user, entry(made, vectors), w=w, position=None, room=items.Room()).item
     return {**item, "made": w}
 
 

@@ -164,27 +164,27 @@ def _changed_twice(write: Replace) -> VersionConflict:
 def _check_guards(writes: Sequence[Write], duplicates: Duplicates, now: datetime) -> None:
     """Raises Duplicate for the first guarded creation that has a duplicate, stored or before it in the batch."""
     earlier: list[Entry] = []
-    hidden: set[str] = set()
+    hidden_ids: set[str] = set()
     for write in writes:
         if isinstance(write, Create) and write.guard is not None:
-            _check_guard(write.entry, write.guard, duplicates, earlier, hidden)
+            _check_guard(write.entry, write.guard, duplicates, earlier, hidden_ids)
         if sees(_CURRENT, write.entry.memory, now):
             earlier.append(write.entry)
         else:
-            hidden.add(write.entry.memory.id)
+            hidden_ids.add(write.entry.memory.id)
 
 
 def _check_guard(
-    entry: Entry, guard: Guard, duplicates: Duplicates, earlier: Sequence[Entry], hidden: Collection[str]
+    entry: Entry, guard: Guard, duplicates: Duplicates, earlier: Sequence[Entry], hidden_ids: Collection[str]
 ) -> None:
     in_scope = [other for other in earlier if other.memory.scope == entry.memory.scope]
     if guard.same_text:
-        ids = [id for id in duplicates.same_text(entry) if id not in hidden]
+        ids = [id for id in duplicates.same_text(entry) if id not in hidden_ids]
         ids += [other.memory.id for other in in_scope if other.fold == entry.fold]
         if ids:
             raise Duplicate("The same text is already stored in this scope.", id=ids[0], same_text=True)
     if guard.threshold is not None:
-        near = [n for n in duplicates.near(entry, guard.threshold, 1 + len(hidden)) if n.id not in hidden]
+        near = [n for n in duplicates.near(entry, guard.threshold, 1 + len(hidden_ids)) if n.id not in hidden_ids]
         near += [n for other in in_scope if (n := _near(entry, other)) and n.cosine >= guard.threshold]
         if near:
             closest = max(near, key=lambda neighbour: neighbour.cosine)

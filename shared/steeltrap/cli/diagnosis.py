@@ -150,7 +150,7 @@ def _log(settings: "Settings") -> Iterator[Finding]:
         yield Finding("store", "broken", error.message, mend)
         return
     for fault in faults:
-        yield Finding("store", "broken" if fault.broken else "warning", fault.found, fault.mend)
+        yield Finding("store", "broken" if fault.broken else "warning", fault.problem, fault.mend)
     if not any(fault.broken for fault in faults):
         yield Finding("store", "fine", " ".join([f"{settings.store} can be read and written.", *unseen]))
 

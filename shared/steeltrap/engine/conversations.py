@@ -327,7 +327,7 @@ def due(call: Call, conversation_id: str, ended: bool) -> list[list[Memory]]:
     apart: dict[tuple[str | None, str, str | None], list[Memory]] = {}
     for turn in open_turns(call.space, conversation_id):
         apart.setdefault(_group(turn), []).append(turn)
-    return [episode for turns in apart.values() for episode in _split(call, turns, ended)]
+    return [episode for turns in apart.values() for episode in _segments(call, turns, ended)]
 
 
 def _group(turn: Memory) -> tuple[str | None, str, str | None]:
@@ -335,7 +335,7 @@ def _group(turn: Memory) -> tuple[str | None, str, str | None]:
     return turn.agent_id, turn.scope, turn.import_id
 
 
-def _split(call: Call, turns: list[Memory], ended: bool) -> list[list[Memory]]:
+def _segments(call: Call, turns: list[Memory], ended: bool) -> list[list[Memory]]:
     window = turns[:_TURNS_AT_ONCE]
     vectors = call.space.embeddings([turn.id for turn in window])
     segments = [
@@ -413,9 +413,9 @@ def _close_turns_of(call: Call, id: str, turns: Sequence[Memory]) -> None:
     if episode is None or not still or still[0].id != first.id:
         return
     pairs = zip(still, episode.messages, strict=False)
-    same = takewhile(lambda pair: pair[0].content == pair[1].content, pairs)
+    same_text = takewhile(lambda pair: pair[0].content == pair[1].content, pairs)
     # The first is among them even where it was edited since.
-    ids = dict.fromkeys([first.id, *(turn.id for turn, _ in same)])
+    ids = dict.fromkeys([first.id, *(turn.id for turn, _ in same_text)])
     call.space.commit([Close(turn_ids=tuple(ids))])
 
 
@@ -504,8 +504,8 @@ class _Weighing:
             block = list(rest)
         return weighed
 
-    def _read(self, some: "list[Fused]") -> None:
-        self.usage |= self._space.usage([f.id for f in some])
+    def _read(self, fused: "list[Fused]") -> None:
+        self.usage |= self._space.usage([f.id for f in fused])
 
     def _weigh(self, f: "Fused") -> None:
         decaying = _CandidateDecay(from_micros(f.created), f.surprise, f.pinned)

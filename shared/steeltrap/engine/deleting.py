@@ -212,19 +212,19 @@ class _Remnant:
     """Knows what is left of what was erased."""
 
     def __init__(self, erased: Erased) -> None:
-        self._gone = erased.all()
+        self._erased_ids = erased.all()
         self._words = Words(erased.texts)
-        self._ids = Words(ids=self._gone)
+        self._ids = Words(ids=self._erased_ids)
 
     def why(self, image: Memory) -> str:
         """Why an image counts as a remnant; "" if it doesn't."""
-        if not merged_from(image).isdisjoint(self._gone):
+        if not merged_from(image).isdisjoint(self._erased_ids):
             return "merged"
         texts = [Folded(text) for text in texts_of(image)]
         if self._words.are_in(texts):
             return "same text"
         is_named = self._ids.are_in([*texts, *map(Folded, beside(image))])
-        return "names it" if is_named or not references(image).isdisjoint(self._gone) else ""
+        return "names it" if is_named or not references(image).isdisjoint(self._erased_ids) else ""
 
 
 def _note(traces: _Traces, image: Memory, erased: Erased, doomed_ids: Collection[str]) -> None:

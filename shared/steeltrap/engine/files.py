@@ -189,7 +189,7 @@ def _exists(path: str) -> Conflict:
     return AlreadyExists(f"File {path} already exists", id=file_id(path))
 
 
-def _overtaken(id: str) -> VersionConflict:
+def _overwritten_error(id: str) -> VersionConflict:
     return VersionConflict("Another file was written at this path in between: repeat the change.", id=id)
 
 
@@ -222,7 +222,7 @@ def _write(call: Call, texts: Sequence[tuple[str, str]], old_memories: Sequence[
     try:
         call.commit([*changes, *(deletion(memory, by) for memory in old_memories)])
     except AlreadyExists as conflict:
-        raise _overtaken(conflict.id) from conflict
+        raise _overwritten_error(conflict.id) from conflict
     if purges:
         call.space.purge([memory.id for memory in old_memories])
     return [_file(path, change.entry.memory) for (path, _), change in zip(texts, changes, strict=True)]
@@ -238,7 +238,7 @@ def _in_place(call: Call, new: Create) -> Create | Replace:
     if old is None:
         return new
     if old.is_visible(call.now()):
-        raise _overtaken(old.id)
+        raise _overwritten_error(old.id)
     if old.deleted_at is None or call.now() - old.deleted_at >= call.rules.retention:
         call.space.purge([old.id])
         return new

@@ -365,7 +365,7 @@ def import_conversations(
         replace(each, messages=tuple(replace(m, message=redacted_message(call, m.message)) for m in each.messages))
         for each in call.in_time(conversations)
     ]
-    ids = iter(saving.message_ids(call, [named_message for each in whole for named_message in _named(each)]))
+    ids = iter(saving.message_ids(call, [named_message for each in whole for named_message in _named_messages(each)]))
     for index, conversation in enumerate(call.in_time(whole)):
         for number, item in enumerate(conversation.messages):
             id = next(ids)
@@ -393,7 +393,7 @@ def import_conversations(
     return ImportedConversations(written=written_counts, skipped=skipped_counts, episodes=episodes, errors=errors)
 
 
-def _named(conversation: Conversation) -> list[saving.Named]:
+def _named_messages(conversation: Conversation) -> list[saving.Named]:
     return [
         saving.Named(
             id=item.id or str(number),

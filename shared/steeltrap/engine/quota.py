@@ -74,7 +74,7 @@ class Quota:
         """
         if not self._limits(growth):
             return
-        amount = self._known(space)
+        amount = self._stored_amount(space)
         if amount is not None and self._exceeded(amount, growth):
             if self._now() - amount.measured_at >= MEASURED_AGAIN:
                 amount = self._measured(space)
@@ -93,7 +93,7 @@ class Quota:
     def _limits(self, growth: Growth) -> bool:
         return bool((self.quotas.max_memories and growth.memories > 0) or (self.quotas.max_bytes and growth.bytes > 0))
 
-    def _known(self, space: Space) -> Amount | None:
+    def _stored_amount(self, space: Space) -> Amount | None:
         try:
             amount = self.counters.amount(self.user)
         except SteeltrapError as error:

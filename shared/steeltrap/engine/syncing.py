@@ -33,8 +33,8 @@ def fate_of(imported: Memory, matches: Sequence[Memory], strategy: Strategy) -> 
     if not matches:
         return "new", None
     if strategy == "create_versions":
-        same = next((old for old in matches if not differs(old, imported)), None)
-        return ("version", matches[0]) if same is None else ("skipped", same)
+        equal = next((old for old in matches if not differs(old, imported)), None)
+        return ("version", matches[0]) if equal is None else ("skipped", equal)
     old = matches[0]
     if strategy == "skip_duplicates" or not differs(old, imported):
         return "skipped", old
@@ -154,7 +154,7 @@ class _Step:
 
 def _plan(call: Call, items: Sequence[Item], strategy: Strategy, *, anywhere: bool) -> list[_Step]:
     spare = [_spare_id(item.memory) for item in call.in_time(items)]
-    taken_memories = _taken(call, [*(item.memory.id for item in items), *spare])
+    taken_memories = _stored(call, [*(item.memory.id for item in items), *spare])
     texts = _texts(call, {item.memory.scope for item in items})
     now = call.now()
     steps: list[_Step] = []
@@ -175,7 +175,7 @@ def _plan(call: Call, items: Sequence[Item], strategy: Strategy, *, anywhere: bo
     return steps
 
 
-def _taken(call: Call, ids: Sequence[str]) -> dict[str, Memory]:
+def _stored(call: Call, ids: Sequence[str]) -> dict[str, Memory]:
     """The stored memories of these ids, deleted or not."""
     memories: dict[str, Memory] = {}
     for start in call.in_time(range(0, len(ids), _READ_AT_ONCE)):
@@ -259,14 +259,14 @@ def _create_all(call: Call, block: Sequence[_Step]) -> dict[int, SteeltrapError]
     except Conflict as conflict:
         # Someone wrote one of these ids since the plan was made.
         if len(block) == 1:
-            return _overtaken(call, block[0], conflict)
+            return _errors_after_conflict(call, block[0], conflict)
     errors: dict[int, SteeltrapError] = {}
     for step in block:
         errors |= _create_all(call, [step])
     return errors
 
 
-def _overtaken(call: Call, step: _Step, conflict: Conflict) -> dict[int, SteeltrapError]:
+def _errors_after_conflict(call: Call, step: _Step, conflict: Conflict) -> dict[int, SteeltrapError]:
     """Nothing where the other one wrote just what the file has, else why this one was left out."""
     memory = call.space.get([step.id]).get(step.id)
     if memory is None or differs(memory, step.imported):

@@ -36,8 +36,8 @@ class Marker(NamedTuple):
     @classmethod
     def of_name(cls, name: str) -> "Marker | None":
         """The marker of such a name; None where it is another one."""
-        found = _MARKER.fullmatch(name)
-        return None if found is None else cls(found[1], int(found[2]))
+        match = _MARKER.fullmatch(name)
+        return None if match is None else cls(match[1], int(match[2]))
 
 
 def hour_of(at: datetime) -> str:

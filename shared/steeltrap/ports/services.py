@@ -138,7 +138,7 @@ class SharedFolder(Protocol):
         """Remove a file, if it is there."""
         ...
 
-    def written(self) -> Mapping[str, datetime]:
+    def write_times(self) -> Mapping[str, datetime]:
         """The names of all files, and when each was written by the clock of the place, which no machine's is."""
         ...
 
@@ -183,7 +183,7 @@ class SweepsDue(Protocol):
         share of all, another one each day. A page may be empty. Raises Unavailable."""
         ...
 
-    def swept(self, user: UserRef, deadline: Deadline) -> None:
+    def note_sweep(self, user: UserRef, deadline: Deadline) -> None:
         """Note that a user was swept. Raises Unavailable."""
         ...
 

@@ -74,7 +74,9 @@ class Closer:
                 self._waiting[conversation] = None
             self._queue()
             self._changed.notify_all()
-            return self._changed.wait_for(lambda: self._stopped or self._is_settled(user), max(0.0, _left(deadline)))
+            return self._changed.wait_for(
+                lambda: self._stopped or self._is_settled(user), max(0.0, _seconds_left(deadline))
+            )
 
     def stop(self) -> None:
         """Finish the closing that is under way, and end the thread."""
@@ -126,7 +128,7 @@ class Closer:
         return self._now_closing != user and all(user != waiting for waiting, _ in self._waiting)
 
 
-def _left(deadline: Deadline) -> float:
+def _seconds_left(deadline: Deadline) -> float:
     try:
         return deadline.left() / 2
     except SteeltrapError:

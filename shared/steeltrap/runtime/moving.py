@@ -110,13 +110,13 @@ def as_it_was(
 
     deadline = Deadline.after(_USER_SECONDS, SystemClock())
     with _opened(settings) as (place, _), TemporaryDirectory(prefix="steeltrap-history-") as folder:
-        store, then = place.store, Path(folder, "then.db")
+        store, past = place.store, Path(folder, "then.db")
         assert isinstance(store, ReplicaStore)
         file = store.open_file(user, deadline)
         if not file.is_there():
             raise NotFound(f"{user.user_id} has no memories at {settings.place}.")
-        store.build(user, at, then)
-        yield history.differences(file.path, then), partial(history.put_back, file, then, deadline)
+        store.build(user, at, past)
+        yield history.differences(file.path, past), partial(history.put_back, file, past, deadline)
 
 
 def _for_each(
@@ -168,7 +168,7 @@ def _copy_keys(source: Settings, target: Settings, *, remove: bool = False) -> N
     if source.keys_folder is not None:  # it is everybody's, wherever the memories are
         return
     old, new = local.open_keys_folder(source), local.open_keys_folder(target)
-    names = list(old.written())
+    names = list(old.write_times())
     for name, content in zip(names, old.read(*names), strict=True):
         if content is not None:
             new.create(name, content)

@@ -40,7 +40,7 @@ class ObjectPlace(Protocol):
         """The names under `folder/`, without it, in pages."""
         ...
 
-    def written(self, folder: str) -> Mapping[str, datetime]:
+    def write_times(self, folder: str) -> Mapping[str, datetime]:
         """The names under `folder/`, without it, and when the place wrote each of them."""
         ...
 

@@ -119,7 +119,7 @@ class Objects:
             for page in obstore.list(self._store(0), folder, chunk_size=_PAGE):
                 yield [each["path"].removeprefix(f"{folder}/") for each in page]
 
-    def written(self, folder: str) -> dict[str, datetime]:
+    def write_times(self, folder: str) -> dict[str, datetime]:
         """The names under `folder/`, without it, and when the service wrote each of them."""
         with self._translated("list"):
             return {

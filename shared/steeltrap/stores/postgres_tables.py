@@ -177,7 +177,7 @@ class TableObjects:
         for page in self._pages(folder, "name"):
             yield [name.removeprefix(f"{folder}/") for (name,) in page]
 
-    def written(self, folder: str) -> dict[str, datetime]:
+    def write_times(self, folder: str) -> dict[str, datetime]:
         """The names under `folder/`, without it, and when the database wrote each of them."""
         return {
             name.removeprefix(f"{folder}/"): at for page in self._pages(folder, "name, written") for name, at in page

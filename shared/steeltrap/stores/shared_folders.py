@@ -50,7 +50,7 @@ class LocalFolder:
                 return
             whole_files.sync(self.path)
 
-    def written(self) -> dict[str, datetime]:
+    def write_times(self) -> dict[str, datetime]:
         times = {}
         with self._translated():
             for name in self._names():
@@ -107,8 +107,8 @@ class ObjectFolder:
     def remove(self, name: str) -> None:
         self._objects.delete(self._path(name))
 
-    def written(self) -> dict[str, datetime]:
-        return dict(self._objects.written(self._folder))
+    def write_times(self) -> dict[str, datetime]:
+        return dict(self._objects.write_times(self._folder))
 
     def _path(self, name: str) -> str:
         return f"{self._folder}/{name}" if self._folder else name
@@ -168,14 +168,14 @@ class RemembersReads:
         finally:
             self._forget(name)
 
-    def written(self) -> dict[str, datetime]:
-        return dict(self._folder.written())
+    def write_times(self) -> dict[str, datetime]:
+        return dict(self._folder.write_times())
 
-    def _remember(self, got: dict[str, _Read], changes: int) -> None:
+    def _remember(self, reads: dict[str, _Read], changes: int) -> None:
         with self._lock:
             if changes != self._changes:  # what was read may be of before a change
                 return
-            self._reads |= got
+            self._reads |= reads
             for oldest in list(islice(self._reads, max(0, len(self._reads) - _MOST))):
                 del self._reads[oldest]
 

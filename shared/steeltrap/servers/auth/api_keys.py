@@ -118,7 +118,7 @@ class ApiKeys:
 
     def ids(self) -> list[str]:
         """The ids of all keys. Raises Unavailable."""
-        return [match[1] for match in map(_FILE.fullmatch, self.folder.written()) if match]
+        return [match[1] for match in map(_FILE.fullmatch, self.folder.write_times()) if match]
 
     def all(self) -> list[ApiKey]:
         """Every key, oldest first. Raises Unavailable when one can't be read."""

@@ -124,7 +124,7 @@ class Sessions:
 
         By the folder's clock, not by this machine's: if that were ahead, sessions would go on that were signed out.
         """
-        times = {name: at for name, at in self.ended.written().items() if _ID.fullmatch(name)}
+        times = {name: at for name, at in self.ended.write_times().items() if _ID.fullmatch(name)}
         now = max(times.values(), default=datetime.min)
         old = [name for name, at in times.items() if now - at > 2 * _LIFE]
         for name, ends in zip(old, self.ended.read(*old), strict=True):

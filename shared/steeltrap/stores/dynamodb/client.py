@@ -197,12 +197,12 @@ class Tables:
         self._write_all(self.usage, _deletions(user, ids), deadline)
 
     def _write_all(self, table: str, requests: Iterator[Attributes], deadline: Deadline) -> None:
-        while some := list(islice(requests, _PUTS_AT_ONCE)):
+        while block := list(islice(requests, _PUTS_AT_ONCE)):
             pauses = _pauses()
-            while some:
-                answer = self.call("batch_write_item", {"RequestItems": {table: some}}, deadline)
-                some = answer.get("UnprocessedItems", {}).get(table, [])
-                if some:
+            while block:
+                answer = self.call("batch_write_item", {"RequestItems": {table: block}}, deadline)
+                block = answer.get("UnprocessedItems", {}).get(table, [])
+                if block:
                     self._wait(next(pauses), deadline)
 
     def _get(
@@ -210,9 +210,9 @@ class Tables:
     ) -> dict[str, Item]:
         pending_keys = iter(dict.fromkeys(keys))
         items_by_key: dict[str, Item] = {}
-        while some := list(islice(pending_keys, _KEYS_AT_ONCE)):
+        while block := list(islice(pending_keys, _KEYS_AT_ONCE)):
             request: Attributes = {
-                "Keys": [to_attributes({"u": user, "k": key}) for key in some],
+                "Keys": [to_attributes({"u": user, "k": key}) for key in block],
                 "ConsistentRead": True,
             }
             if names:

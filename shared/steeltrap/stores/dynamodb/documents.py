@@ -35,12 +35,16 @@ def document(item: Item, image: bytes | None, search: bytes | None) -> Document 
     )
 
 
-def documents(tables: Tables, user: str, some: Sequence[Item], deadline: Deadline) -> Iterator[Document | Tombstone]:
+def documents(
+    tables: Tables, user: str, memory_items: Sequence[Item], deadline: Deadline
+) -> Iterator[Document | Tombstone]:
     """The documents of a user's memory items, their pieces fetched. Those replaced meanwhile are left out: what
     came in their place has a record of its own."""
-    piece_keys = [piece for item in some for name in ("image", "search") for piece in items.pieces_of(item, name)]
+    piece_keys = [
+        piece for item in memory_items for name in ("image", "search") for piece in items.pieces_of(item, name)
+    ]
     pieces = tables.get(user, piece_keys, (), deadline) if piece_keys else {}
-    for item in some:
+    for item in memory_items:
         image, search = (items.content(item, name, pieces) for name in ("image", "search"))
         if (image is None and "image_at" in item) or (search is None and "search_at" in item):
             continue

@@ -97,7 +97,7 @@ class Conditions:
     def __init__(self, filter: Filter, now: int) -> None:
         self.values: dict[str, Value] = {":now": now}
         self.names: dict[str, str] = {"#expires_at": "expires_at"}
-        self._said = ["(attribute_not_exists(#expires_at) OR #expires_at > :now)"]
+        self._conditions = ["(attribute_not_exists(#expires_at) OR #expires_at > :now)"]
         self._plain(filter)
         self._scope(filter)
         self._sets(filter)
@@ -106,7 +106,7 @@ class Conditions:
 
     @property
     def expression(self) -> str:
-        return " AND ".join(self._said)
+        return " AND ".join(self._conditions)
 
     def _plain(self, filter: Filter) -> None:
         for name in _TEXTS:
@@ -128,17 +128,17 @@ class Conditions:
         self.names["#facts"] = "facts"
         self.values |= {f":{DAY}": DAY, f"{place}_day": day}
         is_day = f"contains(#facts, :{DAY})"
-        is_time = f"(attribute_not_exists(#facts) OR NOT {is_day}) AND {self._said.pop()}"
-        self._said.append(f"(({is_time}) OR ({is_day} AND #{name} {comparison} {place}_day))")
+        is_time = f"(attribute_not_exists(#facts) OR NOT {is_day}) AND {self._conditions.pop()}"
+        self._conditions.append(f"(({is_time}) OR ({is_day} AND #{name} {comparison} {place}_day))")
 
     def _scope(self, filter: Filter) -> None:
         if filter.scope is not None and not filter.include_child_scopes:
             self._say("scope", "=", filter.scope)
         elif filter.scope is not None:
-            self._said.append(self._within("scope", filter.scope))
+            self._conditions.append(self._within("scope", filter.scope))
         if filter.project is not None:
             others, own = self._within("projects", PROJECTS), self._within("project", filter.project)
-            self._said.append(f"(NOT {others} OR {own})")
+            self._conditions.append(f"(NOT {others} OR {own})")
 
     def _within(self, name: str, scope: str) -> str:
         self.names["#scope"] = "scope"
@@ -148,9 +148,9 @@ class Conditions:
     def _sets(self, filter: Filter) -> None:
         if filter.categories:
             self.names["#category"] = "category"
-            some = {f":category{i}": fold_category(category) for i, category in enumerate(filter.categories)}
-            self.values |= some
-            self._said.append("(" + " OR ".join(f"#category = {place}" for place in some) + ")")
+            places = {f":category{i}": fold_category(category) for i, category in enumerate(filter.categories)}
+            self.values |= places
+            self._conditions.append("(" + " OR ".join(f"#category = {place}" for place in places) + ")")
         members: list[tuple[str, str]] = [("tags", fold_tag(tag)) for tag in filter.tags]
         members += [("facts", pair_fact) for k, v in filter.metadata.items() if (pair_fact := fact(k, v)) is not None]
         members += [("facts", text) for text in _texts(filter)]
@@ -158,7 +158,7 @@ class Conditions:
         for i, (name, member) in enumerate(members):
             self.names[f"#{name}"] = name
             self.values[f":member{i}"] = member
-            self._said.append(f"contains(#{name}, :member{i})")
+            self._conditions.append(f"contains(#{name}, :member{i})")
         for name in FLAGS:
             if getattr(filter, name) is False:
                 self._without(name)
@@ -171,12 +171,12 @@ class Conditions:
     def _without(self, fact: str) -> None:
         self.names["#facts"] = "facts"
         self.values[f":{fact}"] = fact
-        self._said.append(f"(attribute_not_exists(#facts) OR NOT contains(#facts, :{fact}))")
+        self._conditions.append(f"(attribute_not_exists(#facts) OR NOT contains(#facts, :{fact}))")
 
     def _say(self, name: str, comparison: str, value: Value, place: str | None = None) -> None:
         self.names[f"#{name}"] = name
         self.values[place or f":{name}"] = value
-        self._said.append(f"#{name} {comparison} {place or f':{name}'}")
+        self._conditions.append(f"#{name} {comparison} {place or f':{name}'}")
 
 
 def _range(filter: Filter) -> tuple[str, str]:
@@ -241,7 +241,7 @@ _WRITTEN: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class ItemWithPieces:
     """A memory's item, and the pieces to be written before it."""
 
     item: Item
@@ -268,7 +268,7 @@ class Room:
     search: int = SEARCH_INLINE
 
 
-def written(user: str, entry: Entry, *, w: int, position: int | None, room: Room) -> Written:
+def memory_item(user: str, entry: Entry, *, w: int, position: int | None, room: Room) -> ItemWithPieces:
     """The item of an entry. Without embeddings it has no search attributes: those stored stay."""
     memory = entry.memory
     item: Item = {"u": user, "k": keys.memory(memory.id), "w": w, "version": memory.version}
@@ -278,10 +278,10 @@ def written(user: str, entry: Entry, *, w: int, position: int | None, room: Room
         item["chunks"] = len(entry.embeddings)
         if entry.embeddings or entry.tokens:
             pieces += _placed(item, "search", packed(entry.tokens, entry.embeddings), memory.id, room.search)
-    return Written(item, pieces, is_turn=memory.source == "conversation")
+    return ItemWithPieces(item, pieces, is_turn=memory.source == "conversation")
 
 
-def revision(user: str, earlier: Revision, room: Room) -> Written:
+def revision(user: str, earlier: Revision, room: Room) -> ItemWithPieces:
     """The item of an earlier image."""
     memory = earlier.memory
     item: Item = {
@@ -291,7 +291,7 @@ def revision(user: str, earlier: Revision, room: Room) -> Written:
     }
     if earlier.replaced_by is not None:
         item["replaced_by"] = earlier.replaced_by
-    return Written(item, _placed(item, "image", to_image(memory).encode(), memory.id, room.image))
+    return ItemWithPieces(item, _placed(item, "image", to_image(memory).encode(), memory.id, room.image))
 
 
 def searchable(item: Item, id: str, tokens: Sequence[str], embeddings: Sequence[Embedding]) -> tuple[Item, list[Item]]:

@@ -119,7 +119,7 @@ def deleted_before(at: int) -> str:
     return f"{DELETED}{_LATEST + at:019d}"
 
 
-def said(conversation_id: str, position: int, id: str) -> str:
+def open_turn(conversation_id: str, position: int, id: str) -> str:
     """The position of an open turn in the index of what waits."""
     return f"{digest(conversation_id)}#{position:012d}#{id}"
 

@@ -123,7 +123,7 @@ def find(partition: Partition, lookup: Lookup) -> list[str]:
         case LatestWrites(limit):
             return _latest_writes(partition, limit)
         case Gone(deleted_before):
-            return _gone(partition, to_micros(deleted_before))
+            return _expired(partition, to_micros(deleted_before))
         case Pending():
             return _pending(partition)
         case OpenTurns(conversation_id):
@@ -154,7 +154,7 @@ def _latest_writes(partition: Partition, limit: int) -> list[str]:
     return [keys.id_of(text(item, "k")) for item in islice(latest_items, limit)]
 
 
-def _gone(partition: Partition, deleted_before: int) -> list[str]:
+def _expired(partition: Partition, deleted_before: int) -> list[str]:
     values = {":first": keys.DELETED, ":last": keys.deleted_before(deleted_before)}
     options: Any = {"IndexName": CREATED, "ProjectionExpression": "k"}
     sort_keys = [item["k"] for item in partition.items("listed BETWEEN :first AND :last", values, **options)]

@@ -74,11 +74,11 @@ class Partition:
         """The items whose sort key begins with something."""
         return self.items("begins_with(k, :prefix)", {":prefix": prefix}, **options)
 
-    def contents(self, some: Sequence[Item], name: str) -> list[bytes | None]:
+    def contents(self, rows: Sequence[Item], name: str) -> list[bytes | None]:
         """An attribute of each item, its pieces fetched where it was split."""
-        piece_keys = [piece for item in some for piece in items.pieces_of(item, name)]
+        piece_keys = [piece for item in rows for piece in items.pieces_of(item, name)]
         pieces = self.tables.get(self.key, piece_keys, (), self.deadline) if piece_keys else {}
-        return [items.content(item, name, pieces) for item in some]
+        return [items.content(item, name, pieces) for item in rows]
 
     def memories(self, ids: Iterable[str], *, again: bool = True) -> dict[str, Memory]:
         """The memories of these ids, in their one form; deleted ones too, forgotten ones not."""
@@ -86,15 +86,19 @@ class Partition:
         live_items = [item for key, item in items_by_key.items() if key != keys.USER and "gone" not in item]
         images = self.contents(live_items, "image")
         # A memory that lost a piece between the two reads was replaced or forgotten by then.
-        lost = [keys.id_of(text(item, "k")) for item, image in zip(live_items, images, strict=True) if image is None]
+        incomplete_ids = [
+            keys.id_of(text(item, "k")) for item, image in zip(live_items, images, strict=True) if image is None
+        ]
         memories = {
             keys.id_of(text(item, "k")): from_image(image)
             for item, image in zip(live_items, images, strict=True)
             if image is not None
         }
-        if lost and not again:
-            raise Internal("A part of a memory is missing in the store; restore it from a backup.", id=lost[0])
-        return memories | self.memories(lost, again=False) if lost else memories
+        if incomplete_ids and not again:
+            raise Internal(
+                "A part of a memory is missing in the store; restore it from a backup.", id=incomplete_ids[0]
+            )
+        return memories | self.memories(incomplete_ids, again=False) if incomplete_ids else memories
 
     def each(self, work: Callable[[S], T], of: Iterable[S]) -> list[T]:
         """The results of some work that waits for DynamoDB, done side by side."""

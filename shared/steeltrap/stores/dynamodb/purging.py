@@ -131,10 +131,10 @@ class _Cut:
     replaced: list[str]
 
 
-def _cuts(partition: Partition, removed_id: str, some: Sequence[Item]) -> list[_Cut]:
+def _cuts(partition: Partition, removed_id: str, rows: Sequence[Item]) -> list[_Cut]:
     """How to take a memory's name out of the images that have it."""
-    images = partition.contents(some, "image")
-    pairs = [(item, from_image(image)) for item, image in zip(some, images, strict=True) if image is not None]
+    images = partition.contents(rows, "image")
+    pairs = [(item, from_image(image)) for item, image in zip(rows, images, strict=True) if image is not None]
     return [_cut(partition, item, memory, removed_id) for item, memory in pairs if removed_id in references(memory)]
 
 

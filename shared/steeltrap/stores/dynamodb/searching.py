@@ -339,7 +339,7 @@ class Last:
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class SpeakerNames:
     """The names of a user's speakers, and when they were read (microseconds)."""
 
     names: frozenset[str]
@@ -350,31 +350,31 @@ class BoundsCache:
     """Caches the bounds seen by a user's last search, so that the next one needs fewer requests. Safe for threads."""
 
     def __init__(self) -> None:
-        self._met: OrderedDict[str, tuple[Bounds, Last]] = OrderedDict()
-        self._named: OrderedDict[str, Named] = OrderedDict()
+        self._bounds: OrderedDict[str, tuple[Bounds, Last]] = OrderedDict()
+        self._names: OrderedDict[str, SpeakerNames] = OrderedDict()
         self._lock = threading.Lock()
 
     def recall(self, user: str, since: int) -> tuple[Bounds, Last]:
         with self._lock:
-            bounds, last = self._met.get(user, (Bounds(since), Last(version=0, at=0, oldest=None)))
+            bounds, last = self._bounds.get(user, (Bounds(since), Last(version=0, at=0, oldest=None)))
         return Bounds(max(since, bounds.since), bounds.changed_ids), last
 
     def keep(self, user: str, bounds: Bounds, last: Last) -> None:
         with self._lock:
-            _remember(self._met, user, (bounds, last))
+            _remember(self._bounds, user, (bounds, last))
 
-    def named(self, user: str) -> Named | None:
+    def names_of(self, user: str) -> SpeakerNames | None:
         with self._lock:
-            return self._named.get(user)
+            return self._names.get(user)
 
-    def keep_names(self, user: str, entry: Named) -> None:
+    def keep_names(self, user: str, entry: SpeakerNames) -> None:
         with self._lock:
-            _remember(self._named, user, entry)
+            _remember(self._names, user, entry)
 
     def forget_names(self, user: str) -> None:
         """Read them the next time: a write may have changed them."""
         with self._lock:
-            self._named.pop(user, None)
+            self._names.pop(user, None)
 
 
 def _remember(cache: OrderedDict[str, T], user: str, entry: T) -> None:
@@ -416,7 +416,7 @@ class Searcher:
         more than a window later: then the item is read by itself. Where it keeps no names yet they are counted.
         """
         now = partition.now()
-        entry = self._cache.named(partition.key)
+        entry = self._cache.names_of(partition.key)
         if entry is not None and 0 <= now - entry.at <= self._window:
             return entry.names
         user = partition.get((), USER).get(keys.USER)
@@ -425,7 +425,7 @@ class Searcher:
         names = listing.kept_speakers(user)
         if names is None:
             names = listing.speakers(partition)
-        self._cache.keep_names(partition.key, Named(names, now))
+        self._cache.keep_names(partition.key, SpeakerNames(names, now))
         return names
 
     def forget_speakers(self, user: str) -> None:
@@ -504,7 +504,7 @@ class Searcher:
             last = Last(looking.result(), now, recent.oldest)
         self._cache.keep(partition.key, right, last)
         if recent.user is not None and (names := listing.kept_speakers(recent.user)) is not None:
-            self._cache.keep_names(partition.key, Named(names, now))
+            self._cache.keep_names(partition.key, SpeakerNames(names, now))
         return recent, last.version, *answer
 
     def _why(self, indexed: Indexed | None, failed: SteeltrapError | None, before: int) -> str | None:

@@ -41,7 +41,7 @@ class DynamoSpace:
         self._partition = partition
         self._searcher = searcher
         self._buffer = buffer
-        self._seen: Seen | None = None
+        self._snapshot: Seen | None = None
 
     def until(self, deadline: Deadline) -> "DynamoSpace":
         return DynamoSpace(replace(self._partition, deadline=deadline), self._searcher, self._buffer)
@@ -62,7 +62,7 @@ class DynamoSpace:
             return
         from .writing import commit  # not loaded by a search
 
-        snapshot, self._seen = self._seen, None
+        snapshot, self._snapshot = self._snapshot, None
         renamed = True
         try:
             renamed = commit(self._partition, changes, self._searcher, snapshot)
@@ -98,7 +98,7 @@ class DynamoSpace:
         if not probes:
             return []
         # A save that looked around needn't read once more what it saw.
-        results, self._seen = self._searcher.look_around(self._reading, probes, floor=floor, top_k=top_k)
+        results, self._snapshot = self._searcher.look_around(self._reading, probes, floor=floor, top_k=top_k)
         return results
 
     def page(self, filter: Filter, *, limit: int, offset: int = 0, happened: Happened | None = None) -> Page:

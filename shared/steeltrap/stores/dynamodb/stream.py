@@ -156,7 +156,7 @@ class Follower:
         self._arn = arn
         self._indexer = indexer
         self._iterators: dict[str, str] = {}
-        self._done: set[str] = set()
+        self._finished_shards: set[str] = set()
         self._last: dict[str, str] = {}
 
     def follow(self, stop: threading.Event) -> None:
@@ -205,12 +205,12 @@ class Follower:
                 break
             start = {"ExclusiveStartShardId": stream["LastEvaluatedShardId"]}
         shard_ids = {shard["ShardId"] for shard in shards}
-        self._done &= shard_ids
+        self._finished_shards &= shard_ids
         for shard in shards:
-            if shard["ShardId"] in self._done:
+            if shard["ShardId"] in self._finished_shards:
                 continue
             parent = shard.get("ParentShardId")
-            if parent not in shard_ids or parent in self._done:
+            if parent not in shard_ids or parent in self._finished_shards:
                 yield shard["ShardId"]
 
     def _read(self, shard: str) -> int:
@@ -235,7 +235,7 @@ class Follower:
             self._iterators[shard] = following
         else:
             self._iterators.pop(shard, None)
-            self._done.add(shard)
+            self._finished_shards.add(shard)
         return len(records)
 
     def _start(self, shard: str) -> str:

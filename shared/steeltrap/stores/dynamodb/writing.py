@@ -117,21 +117,21 @@ class _Commit:
         self._batch = batch
         self._closed = [id for id in map(canonical, batch.closed) if id]
         self._duplicates = duplicates
-        self._seen = snapshot
+        self._snapshot = snapshot
         self._read: dict[str, Item] = {}
         self._positions: dict[str, int] | None = None
-        self._done: set[str] = set()
-        self._met: set[str] = set()
-        self._said: set[str] = set()
-        self._unsaid: set[str] = set()
+        self._written_ids: set[str] = set()
+        self._refused_keys: set[str] = set()
+        self._speakers: set[str] = set()
+        self._former_speakers: set[str] = set()
 
     def run(self) -> bool:
         renamed = False
         try:
             self._repeat()
         finally:
-            if self._done:  # some may be written where others were refused
-                renamed = usage.update_speakers(self._partition, self._user, self._said, self._unsaid)
+            if self._written_ids:  # some may be written where others were refused
+                renamed = usage.update_speakers(self._partition, self._user, self._speakers, self._former_speakers)
         return renamed
 
     def _repeat(self) -> None:
@@ -146,7 +146,7 @@ class _Commit:
     def _attempt(self) -> None:
         versions = self._look()
         now = from_micros(self._partition.now())
-        writes = settle(self._batch, versions, self._duplicates, now, written_ids=self._done)
+        writes = settle(self._batch, versions, self._duplicates, now, written_ids=self._written_ids)
         plan = self._plan(writes, items.Room())
         if len(plan.actions) <= MOST_ACTIONS and sum(action.size for action in plan.actions) > MOST_BYTES:
             plan = self._plan(writes, _SMALL)  # texts too go before, so that all or nothing holds
@@ -162,7 +162,7 @@ class _Commit:
         """Read what the batch touches; the versions of the memories that are stored. Counters of conversations go on
         meanwhile."""
         item_keys = {keys.memory(write.entry.memory.id) for write in self._batch.writes if self._reads_first(write)}
-        item_keys |= {keys.memory(id) for id in self._closed} | self._met
+        item_keys |= {keys.memory(id) for id in self._closed} | self._refused_keys
         if self._batch.is_guarded:
             item_keys.add(keys.GUARD)
         targets = self._batch.looked_up
@@ -183,7 +183,7 @@ class _Commit:
     def _recalled(self, targets: Set[str]) -> dict[str, int] | None:
         """The memories that a look-around saw, once, if only their presence matters. A purge since then is refused in
         the end, as long as one transaction holds all."""
-        snapshot, self._seen = self._seen, None
+        snapshot, self._snapshot = self._snapshot, None
         clock = self._partition.deadline.clock
         if (
             snapshot is None
@@ -232,12 +232,12 @@ class _Commit:
         position = (self._positions or {}).get(memory.id)
         if isinstance(write, Replace) and current is not None and "position" in current:
             position = number(current, "position")
-        new = items.written(self._partition.key, write.entry, w=w, position=position, room=room)
+        new = items.memory_item(self._partition.key, write.entry, w=w, position=position, room=room)
         plan.early += new.pieces
         before, after = text(current or {}, "speaker"), text(new.item, "speaker")
         if before != after:
-            self._said.add(after)
-            self._unsaid.add(before)
+            self._speakers.add(after)
+            self._former_speakers.add(before)
         if isinstance(write, Create):
             plan.actions.append(self._creation(write.entry, new.item, current, position))
             return
@@ -256,7 +256,7 @@ class _Commit:
         if position is not None and entry.memory.conversation_id is not None:
             item["position"] = position
             if entry.memory.source == "conversation":
-                item["open"] = keys.said(entry.memory.conversation_id, position, entry.memory.id)
+                item["open"] = keys.open_turn(entry.memory.conversation_id, position, entry.memory.id)
         if current is None:
             return Action(text(item, "k"), "attribute_not_exists(#k)", put=item, own=True)
         return Action(text(item, "k"), "#w = :seen", {":seen": current["w"]}, put=item, own=True)
@@ -290,7 +290,7 @@ class _Commit:
                 run(self._partition.tables, self._partition.key, group, self._partition.deadline)
             except Cancelled as cancelled:
                 self._refuse(group, cancelled)
-            self._done |= {keys.id_of(action.key) for action in group if action.key.startswith(keys.MEMORIES)}
+            self._written_ids |= {keys.id_of(action.key) for action in group if action.key.startswith(keys.MEMORIES)}
 
     def _refuse(self, group: Sequence[Action], cancelled: Cancelled) -> None:
         """Say why a transaction was refused, or that it should be tried again."""
@@ -299,7 +299,7 @@ class _Commit:
             if reason is None or not action.key.startswith(keys.MEMORIES):
                 continue
             # What stands there now is read by the next attempt, which goes in a forgotten memory's place.
-            self._met.add(action.key)
+            self._refused_keys.add(action.key)
             write, current = by_id.get(keys.id_of(action.key)), reason[1]
             if current is None or "gone" in current:
                 continue
@@ -313,7 +313,7 @@ class _Commit:
         """Remove the pieces that nothing names: the write did not happen."""
         pieces = [text(item, "k") for item in plan.early if text(item, "k").startswith("b#")]
         with suppress(SteeltrapError):
-            unnamed = [key for key in pieces if key.split("#")[1] not in self._done]
+            unnamed = [key for key in pieces if key.split("#")[1] not in self._written_ids]
             self._partition.tables.delete_all(self._partition.key, unnamed, self._partition.deadline)
 
 

@@ -83,7 +83,7 @@ class Slots:
         self._slot_of = np.full(64, -1, np.int32)
         self._scopes: dict[str, int] = {}
         self._conversations: dict[str | None, int] = {None: -1}
-        self._said: dict[int, int] = {}
+        self._last_positions: dict[int, int] = {}
         self.has_superseded = False
         self._misplaced = False
         self._speakers: list[str | None] = [None]
@@ -258,15 +258,15 @@ class Slots:
         return self.column("position")
 
     def _next_position(self, conversation: int) -> int:
-        self._said[conversation] = self._said.get(conversation, -1) + 1
-        return self._said[conversation]
+        self._last_positions[conversation] = self._last_positions.get(conversation, -1) + 1
+        return self._last_positions[conversation]
 
     def _place(self) -> None:
         slots = np.flatnonzero(self.column("alive") & (self.column("conversation") >= 0))
         slots = slots[np.lexsort((self.column("n")[slots], self.column("conversation")[slots]))]
         codes, first, counts = np.unique(self.column("conversation")[slots], return_index=True, return_counts=True)
         self._columns["position"][slots] = np.arange(len(slots)) - np.repeat(first, counts)
-        self._said = dict(zip(codes.tolist(), (counts - 1).tolist(), strict=True))
+        self._last_positions = dict(zip(codes.tolist(), (counts - 1).tolist(), strict=True))
         self._misplaced = False
 
     def _speaker_code(self, name: str | None) -> int:

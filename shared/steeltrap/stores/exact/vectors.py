@@ -58,12 +58,14 @@ def cosines(rows: NDArray[np.float32], vector: NDArray[np.float32]) -> NDArray[n
     return products
 
 
-def cosines_of(rows: NDArray[np.float32], some: NDArray[np.intp], vector: NDArray[np.float32]) -> NDArray[np.float32]:
+def cosines_of(
+    rows: NDArray[np.float32], indices: NDArray[np.intp], vector: NDArray[np.float32]
+) -> NDArray[np.float32]:
     """The product of some of the rows, by their numbers, with a vector."""
-    products = np.empty(len(some), np.float32)
-    buffer = np.empty((min(_BLOCK, len(some)), rows.shape[1]), np.float32)
-    for start in range(0, len(some), _BLOCK):
-        numbers = some[start : start + _BLOCK]
+    products = np.empty(len(indices), np.float32)
+    buffer = np.empty((min(_BLOCK, len(indices)), rows.shape[1]), np.float32)
+    for start in range(0, len(indices), _BLOCK):
+        numbers = indices[start : start + _BLOCK]
         block = buffer[: len(numbers)]
         # What is clipped is taken without a copy in between; no number is out of bounds.
         rows.take(numbers, axis=0, out=block, mode="clip")

@@ -54,17 +54,17 @@ class BucketLogs:
 
     def id(self) -> bytes:
         if self._id is None:
-            found = self.objects.get(LOG_ID)
-            if found is None:
+            content = self.objects.get(LOG_ID)
+            if content is None:
                 self.objects.create(LOG_ID, token_bytes(16))
-                found = self.objects.get(LOG_ID)  # another one's, or our own by an attempt that seemed to fail
-            if found is None or len(found) != 16:
+                content = self.objects.get(LOG_ID)  # another one's, or our own by an attempt that seemed to fail
+            if content is None or len(content) != 16:
                 raise Unavailable(
                     "The object `log` in the bucket of the memories is damaged: restore it from a copy.",
                     retryable=False,
                     part="store",
                 )
-            self._id = found
+            self._id = content
         return self._id
 
     def users(self, first: str = "", end: str = "g") -> Iterator[UserRef]:
@@ -186,8 +186,8 @@ class _BucketPlace:
         # Google tells a generation of every object, kept or not; "null" is a version of S3's that replaces the last.
         return self._objects.scheme != "gs" and version not in (None, "", "null")
 
-    def written(self) -> Mapping[str, datetime]:
-        return self._objects.written(self._folder)
+    def write_times(self) -> Mapping[str, datetime]:
+        return self._objects.write_times(self._folder)
 
     def delete(self, name: str) -> None:
         self._objects.delete(f"{self._folder}/{name}")

@@ -141,10 +141,10 @@ class DynamoLog(BucketLog):
         for page in self._objects.names(self._bodies):
             numbers = {body: int(number) for body in page if (number := body.partition("-")[0]).isdecimal()}
             items = self._table.get([self._key(n) for n in set(numbers.values())])
-            left = [
+            orphans = [
                 self._body(body) for body, n in numbers.items() if n in items and items[n].get("o", {}).get("S") != body
             ]
-            self._objects.side_by_side(self._objects.delete, left)
+            self._objects.side_by_side(self._objects.delete, orphans)
 
     def _entries_of(self, items: list[_Item]) -> list[bytes]:
         """The entries of items, in their order, from the bucket where they are large."""
@@ -200,11 +200,11 @@ class _Table:
 
     def put_all(self, items: Sequence[_Item]) -> None:
         """Put items in place of what is there."""
-        for some in _parts(items, _PUTS_AT_ONCE):
-            left = {self._name: [{"PutRequest": {"Item": item}} for item in some]}
+        for block in _parts(items, _PUTS_AT_ONCE):
+            pending = {self._name: [{"PutRequest": {"Item": item}} for item in block]}
             for _ in self._rounds():
-                left = self._call("batch_write_item", RequestItems=left).get("UnprocessedItems", {})
-                if not left:
+                pending = self._call("batch_write_item", RequestItems=pending).get("UnprocessedItems", {})
+                if not pending:
                     break
 
     def count(self, key: _Item, minute: int) -> int:
@@ -227,19 +227,19 @@ class _Table:
 
     def get(self, keys: Sequence[_Item]) -> dict[int, _Item]:
         """The items of one user that are there, by number."""
-        found: dict[int, _Item] = {}
+        items_by_number: dict[int, _Item] = {}
         if len(keys) == 1:
             answer = self._call("get_item", TableName=self._name, Key=keys[0], ConsistentRead=True)
             return {int(answer["Item"]["n"]["N"]): answer["Item"]} if "Item" in answer else {}
-        for some in _parts(keys, _GETS_AT_ONCE):
-            left = {self._name: {"Keys": some, "ConsistentRead": True}}
+        for block in _parts(keys, _GETS_AT_ONCE):
+            pending = {self._name: {"Keys": block, "ConsistentRead": True}}
             for _ in self._rounds():
-                answer = self._call("batch_get_item", RequestItems=left)
-                found |= {int(item["n"]["N"]): item for item in answer["Responses"].get(self._name, ())}
-                left = answer.get("UnprocessedKeys", {})
-                if not left:
+                answer = self._call("batch_get_item", RequestItems=pending)
+                items_by_number |= {int(item["n"]["N"]): item for item in answer["Responses"].get(self._name, ())}
+                pending = answer.get("UnprocessedKeys", {})
+                if not pending:
                     break
-        return found
+        return items_by_number
 
     def query(self, partition: str, first: int) -> Iterator[_Item]:
         """A user's items from a number on, in their order."""
@@ -319,7 +319,7 @@ class _TablePlace:
         self._table.put_all([self._key(name) | {"e": {"B": content}}])
         return False
 
-    def written(self) -> Mapping[str, None]:
+    def write_times(self) -> Mapping[str, None]:
         numbers = (int(item["n"]["N"]) for item in self._table.query(self._partition, _FIRST_PROBE))
         return {f"{-n:016x}": None for n in takewhile(lambda n: n < 0, numbers)}
 

@@ -201,7 +201,7 @@ class _FolderPlace:
             files.replace(self._folder / name, content)
         return False
 
-    def written(self) -> Mapping[str, datetime]:
+    def write_times(self) -> Mapping[str, datetime]:
         with _translated():
             return {path.name: datetime.fromtimestamp(path.stat().st_mtime, UTC) for path in self._folder.iterdir()}
 

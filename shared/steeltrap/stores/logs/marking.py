@@ -17,9 +17,9 @@ def due_among(objects: ObjectPlace, hour: str) -> Iterator[list[tuple[UserRef, M
         due = [(marker, key) for marker, key in page if marker.hour < hour]
         keys = list(dict.fromkeys(key for _, key in due))
         listings = dict(zip(keys, objects.get_all([f"{USERS}/{key}" for key in keys]), strict=True))
-        gone = [f"{MARKERS}/{marker.name}/{key}" for marker, key in due if listings[key] is None]
+        orphans = [f"{MARKERS}/{marker.name}/{key}" for marker, key in due if listings[key] is None]
         with suppress(Unavailable):  # the next sweep removes them
-            objects.side_by_side(objects.delete, gone)
+            objects.side_by_side(objects.delete, orphans)
         yield listed_markers(due, listings)
         if len(due) < len(page):
             return

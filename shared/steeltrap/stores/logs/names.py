@@ -66,8 +66,8 @@ def base_name(name: BaseName) -> str:
 
 def bases_among(names: Iterable[str]) -> list[BaseName]:
     """The bases that have such names, the newest last. What else lies there, as file managers leave it, is none."""
-    found = [_BASE.fullmatch(name) for name in names]
-    return sorted(BaseName(int(each[1]), int(each[2])) for each in found if each is not None)
+    matches = [_BASE.fullmatch(name) for name in names]
+    return sorted(BaseName(int(each[1]), int(each[2])) for each in matches if each is not None)
 
 
 def listed_among(names: Iterable[str], first: str = "", end: str = "g") -> list[str]:
@@ -77,8 +77,8 @@ def listed_among(names: Iterable[str], first: str = "", end: str = "g") -> list[
 
 def markers_among(names: Iterable[str]) -> list[tuple[Marker, str]]:
     """The markers that have such names under `due/`, in their order, each with the key of its user."""
-    found = [(Marker.of_name(name.partition("/")[0]), name.partition("/")[2]) for name in names]
-    return sorted((marker, key) for marker, key in found if marker is not None and _KEY.fullmatch(key))
+    pairs = [(Marker.of_name(name.partition("/")[0]), name.partition("/")[2]) for name in names]
+    return sorted((marker, key) for marker, key in pairs if marker is not None and _KEY.fullmatch(key))
 
 
 def listed_markers(

@@ -124,12 +124,12 @@ class PostgresLog:
     def overwrite(self, stubs: Mapping[int, bytes]) -> None:
         numbers = sorted(stubs)
         for at in range(0, len(numbers), _STUBS_AT_ONCE):
-            some = numbers[at : at + _STUBS_AT_ONCE]
+            block = numbers[at : at + _STUBS_AT_ONCE]
             self._ask(
                 "INSERT INTO {schema}.entries SELECT %s, * FROM unnest(%s::bigint[], %s::bytea[]) "
                 "ON CONFLICT (u, n) DO UPDATE SET entry = excluded.entry",
-                some,
-                [stubs[n] for n in some],
+                block,
+                [stubs[n] for n in block],
             )
 
     def bases(self) -> list[BaseName]:
@@ -191,7 +191,7 @@ class _TablesPlace:
             return []
         return [
             Fault(
-                found="Row security doesn't bind the role that it is opened with: one lock less is before each user.",
+                problem="Row security doesn't bind the role that it is opened with: one lock less is before each user.",
                 mend="Use a role that is no superuser and has no BYPASSRLS; `steeltrap admin setup --grant ROLE` gives "
                 "it its rights.",
                 broken=False,
@@ -215,8 +215,8 @@ class _TablesPlace:
         self._objects.put(f"{self._folder}/{name}", content)
         return False
 
-    def written(self) -> Mapping[str, datetime]:
-        return self._objects.written(self._folder)
+    def write_times(self) -> Mapping[str, datetime]:
+        return self._objects.write_times(self._folder)
 
     def delete(self, name: str) -> None:
         self._objects.delete(f"{self._folder}/{name}")

@@ -15,7 +15,7 @@ _FAR_APART: Final = timedelta(minutes=1)
 class Fault:
     """Something that is wrong with a place, and how to mend it. One that isn't `broken` is a warning."""
 
-    found: str
+    problem: str
     mend: str
     broken: bool = True
 
@@ -38,7 +38,7 @@ class Place(Protocol):
         """Put content in place of other content. True where the place says that it keeps the other, too."""
         ...
 
-    def written(self) -> Mapping[str, datetime | None]:
+    def write_times(self) -> Mapping[str, datetime | None]:
         """The names of all probes, and when each was written by the place's clock, where it says so."""
         ...
 
@@ -52,7 +52,7 @@ def probe(place: Place, now: Callable[[], datetime]) -> list[Fault]:
         try:
             step()
         except Unavailable as error:
-            probing.found(error.message, _SETTINGS)
+            probing.note(error.message, _SETTINGS)
             if error.can_retry:  # each step would wait for an answer
                 break
     return probing.faults
@@ -71,17 +71,17 @@ class _Probing:
         self._name = token_hex(8)
         self._is_there = False
 
-    def found(self, what: str, mend: str, *, broken: bool = True) -> None:
-        if what not in (fault.found for fault in self.faults):
-            self.faults.append(Fault(found=what, mend=mend, broken=broken))
+    def note(self, what: str, mend: str, *, broken: bool = True) -> None:
+        if what not in (fault.problem for fault in self.faults):
+            self.faults.append(Fault(problem=what, mend=mend, broken=broken))
 
     def create(self) -> None:
         # An answer that was lost makes its own second attempt a refusal.
         self._is_there = self._place.create(self._name, b"first") or self._place.read(self._name) == b"first"
         if not self._is_there:
-            self.found("It refuses to create an object where none is.", _SETTINGS)
+            self.note("It refuses to create an object where none is.", _SETTINGS)
         elif self._place.create(self._name, b"second"):
-            self.found(
+            self.note(
                 "It creates an object where one is already: two machines would lose each other's memories.",
                 "Use a store that refuses it (a PUT with `If-None-Match: *`), such as S3, R2, GCS or Azure, or a newer "
                 "version of yours.",
@@ -90,7 +90,7 @@ class _Probing:
     def read(self) -> None:
         content = self._place.read(self._name)
         if self._is_there and content is None:
-            self.found(
+            self.note(
                 "It doesn't find what was written a moment ago: a saved memory could be lost.",
                 "Use a store that reads its own writes, and no cache in front of it.",
             )
@@ -99,27 +99,27 @@ class _Probing:
         keeps_old = self._place.overwrite(self._name, b"third")
         self._is_there = True
         if self._place.read(self._name) != b"third":
-            self.found(
+            self.note(
                 "It still answers what was overwritten: forgotten memories would stay.",
                 "Use a store that reads its own writes, and no cache in front of it.",
             )
         if keeps_old:
-            self.found(
+            self.note(
                 "It keeps old versions: forgotten memories stay in them, and can't be removed where it locks objects.",
                 "Turn off versioning and object lock, and delete the old versions, or use another bucket.",
                 broken=False,
             )
 
     def list(self) -> None:
-        begun = self._now()
-        written = self._place.written()
-        if self._is_there and self._name not in written:
-            self.found(
+        before = self._now()
+        times = self._place.write_times()
+        if self._is_there and self._name not in times:
+            self.note(
                 "It doesn't list what was written a moment ago.", "Use a store whose lists are current, and no cache."
             )
-        if (at := written.get(self._name)) is not None and abs(off := begun - at) >= _FAR_APART:
+        if (at := times.get(self._name)) is not None and abs(off := before - at) >= _FAR_APART:
             amount = f"{abs(off).total_seconds() / 60:,.0f} minutes"
-            self.found(
+            self.note(
                 f"This machine's clock is {amount} {'ahead of' if off > timedelta() else 'behind'} the store's.",
                 "Set it by NTP: memories get wrong dates, and from 15 minutes on clouds refuse requests.",
                 broken=False,
@@ -129,7 +129,7 @@ class _Probing:
         try:
             self._place.delete(self._name)
         except Unavailable as error:
-            self.found(
+            self.note(
                 error.message,
                 "Without it this machine can't remove old copies of what is forgotten; another one that may has to.",
                 broken=False,

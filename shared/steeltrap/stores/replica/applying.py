@@ -56,18 +56,18 @@ class Applier:
         for kind, run in groupby(entries, lambda entry: entry.kind):
             if kind == "stub":
                 raise NeedsBase
-            some = list(run)
+            block = list(run)
             if kind == "migrate":
-                for entry in some:
+                for entry in block:
                     self.forget_tables()
                     migrate_at(connection, entry, self._log.bases)
                 continue
-            if is_first and some[0] is entries[0] and some[0].schema != self.tables(connection):
+            if is_first and block[0] is entries[0] and block[0].schema != self.tables(connection):
                 self.forget_tables()
-                begin_with(connection, some[0].schema)
-            if any(entry.schema != self.tables(connection) for entry in some):
+                begin_with(connection, block[0].schema)
+            if any(entry.schema != self.tables(connection) for entry in block):
                 raise newer()
-            apply_patchsets(connection, some)
+            apply_patchsets(connection, block)
 
 
 def check_order(entries: Sequence[LogEntry], position: Position) -> None:

@@ -43,8 +43,8 @@ def make_base(path: Path, user: UserRef, *, forgetting: bool, written: int, log_
         with closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)) as connection:
             connection.set_busy_timeout(10_000)
             connection.execute("VACUUM INTO ?", (str(copy),))
-        with closing(apsw.Connection(str(copy), flags=apsw.SQLITE_OPEN_READONLY)) as made:
-            position, tables = read_position(made, log_id), fingerprint(made)
+        with closing(apsw.Connection(str(copy), flags=apsw.SQLITE_OPEN_READONLY)) as base_file:
+            position, tables = read_position(base_file, log_id), fingerprint(base_file)
         content = copy.read_bytes()
     return LogEntry(
         kind="base",
@@ -68,24 +68,24 @@ def _copy_beside(path: Path) -> Iterator[Path]:
         while True:
             descriptor, name = tempfile.mkstemp(prefix=f"{path.name}{_COPY}", dir=path.parent)
             os.close(descriptor)
-            copy, held = Path(name), hold(Path(name))
+            copy, lock = Path(name), hold(Path(name))
             if copy.exists():  # else another process took it for left over before it was held
                 break
-            release(held)
+            release(lock)
     try:
         yield copy
     finally:
         copy.unlink(missing_ok=True)
-        release(held)
+        release(lock)
 
 
 def remove_copies(path: Path) -> None:
     """Remove the copies of a replica's file that nobody holds: who died left them, with all their texts."""
     for copy in path.parent.glob(f"{path.name}{_COPY}*"):
         with suppress(Unavailable):
-            held = hold(copy, alone=True)
+            lock = hold(copy, alone=True)
             copy.unlink(missing_ok=True)
-            release(held)
+            release(lock)
 
 
 def clear_bases(log: Log) -> None:
@@ -157,10 +157,10 @@ def started(position: Position, base: LogEntry, size: int) -> Position:
     return replace(position, base=base.n, base_bytes=size, since_bytes=0, scrubbed=position.removed)
 
 
-def put_rows(connection: apsw.Connection, path: Path, made: Path, base: LogEntry, size: int) -> Position:
+def put_rows(connection: apsw.Connection, path: Path, base_file: Path, base: LogEntry, size: int) -> Position:
     """Put the rows of a base's file in place of a replica's, unless those are newer; the position after it."""
     with translated(path):
-        connection.execute("ATTACH ? AS base", (str(made),))
+        connection.execute("ATTACH ? AS base", (str(base_file),))
     try:
         with writing(connection, path, OPEN_SECONDS):
             position = read_position(connection, base.after)

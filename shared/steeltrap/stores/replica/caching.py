@@ -28,13 +28,13 @@ def hold_open(path: Path) -> int | None:
         with suppress(FileNotFoundError):  # the cache was removed: whoever makes a file makes its folder
             _make(marker)
         try:
-            held = hold(marker)
+            descriptor = hold(marker)
         except Unavailable:
             time.sleep(_PAUSE)
             continue
-        if held is None or _is_at(marker, held):
-            return held
-        release(held)  # it was removed between its making and its lock
+        if descriptor is None or _is_at(marker, descriptor):
+            return descriptor
+        release(descriptor)  # it was removed between its making and its lock
     raise Unavailable("The cache is being cleared; try again.", part="store")
 
 
@@ -44,17 +44,17 @@ def discard(path: Path) -> bool:
     with suppress(OSError):
         _make(marker)
         try:
-            held = hold(marker, alone=True)
+            descriptor = hold(marker, alone=True)
         except Unavailable:
             return False
         try:
-            if held is not None and not _is_at(marker, held):
+            if descriptor is not None and not _is_at(marker, descriptor):
                 return False
             remove_file(path)
             marker.unlink(missing_ok=True)
             return True
         finally:
-            release(held)
+            release(descriptor)
     return False
 
 
@@ -88,7 +88,7 @@ def _marker(path: Path) -> Path:
 
 def _is_at(path: Path, descriptor: int) -> bool:
     try:
-        there, held = os.stat(path), os.fstat(descriptor)
+        named_file, open_file = os.stat(path), os.fstat(descriptor)
     except FileNotFoundError:
         return False
-    return (there.st_dev, there.st_ino) == (held.st_dev, held.st_ino)
+    return (named_file.st_dev, named_file.st_ino) == (open_file.st_dev, open_file.st_ino)

@@ -54,11 +54,11 @@ class DueWork:
             let_stand(connection, None)
             self._at = self._clock.now()
 
-    def note_all(self, connection: apsw.Connection, position: Position, swept: Collection[Marker]) -> None:
+    def note_all(self, connection: apsw.Connection, position: Position, markers: Collection[Marker]) -> None:
         """Note when work comes due in all rows, after a sweep that found some markers: none of those stands any more,
         but for one of an entry that isn't there. That entry is made now, so that its marker can be removed."""
-        unused = next((marker for marker in swept if marker.n == position.n + 1), None)
-        if unused is not None or standing(connection) in swept:
+        unused = next((marker for marker in markers if marker.n == position.n + 1), None)
+        if unused is not None or standing(connection) in markers:
             let_stand(connection, unused)
         if (at := self._clock.now() if position.is_unfinished else self._earliest(connection, None)) is not None:
             self._at = max(at, self._clock.now())  # a sweep takes hours that are over: not this user twice

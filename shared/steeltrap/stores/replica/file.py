@@ -63,7 +63,7 @@ class ReplicaFile(UserFile):
         make_room: Callable[[int], None] = lambda size: None,
         pause: Callable[[float], None] = time.sleep,
     ) -> None:
-        self._held: int | None = None
+        self._descriptor: int | None = None
         super().__init__(path, header, data, reserve, self._open_held)
         self._log = log
         self._log_id = log_id
@@ -109,7 +109,7 @@ class ReplicaFile(UserFile):
             and not (self._is_offline or self._has_unapplied or self._is_beginning)
         )
 
-    def known(self) -> tuple[Position, Identity | None] | None:
+    def last_position(self) -> tuple[Position, Identity | None] | None:
         """The position that the file had when it was last read or written here. Another one stands for other rows."""
         return self._known
 
@@ -257,25 +257,25 @@ class ReplicaFile(UserFile):
         self._make_room(len(base.body))
         self._data.make()
         self.path.parent.mkdir(mode=0o700, exist_ok=True)
-        with unpacked(base, size, self.path, self._log_id) as made:
-            if identity(self.path) is not None or not self._put_in_place(made):
-                self._replace_rows(made, base, size)
+        with unpacked(base, size, self.path, self._log_id) as base_file:
+            if identity(self.path) is not None or not self._put_in_place(base_file):
+                self._replace_rows(base_file, base, size)
         return entries
 
-    def _put_in_place(self, made: Path) -> bool:
+    def _put_in_place(self, base_file: Path) -> bool:
         with self._read_lock:
             self._disconnect()
             try:
-                os.link(made, self.path)  # another process may be faster
+                os.link(base_file, self.path)  # another process may be faster
             except FileExistsError:
                 return False
         return True
 
-    def _replace_rows(self, made: Path, base: LogEntry, size: int) -> None:
+    def _replace_rows(self, base_file: Path, base: LogEntry, size: int) -> None:
         opened = self._open_writer()
         if self._applier.tables(opened.connection) != base.schema:
             raise Diverged("the newest base has other tables")
-        self._note(put_rows(opened.connection, self.path, made, base, size), opened.file)
+        self._note(put_rows(opened.connection, self.path, base_file, base, size), opened.file)
 
     def _read_known(self) -> Position:
         """The position in the file, in one's turn to write."""
@@ -390,13 +390,13 @@ class ReplicaFile(UserFile):
         self._created = entry
         return replace(position, n=entry.n, nonce=entry.nonce, since_bytes=position.since_bytes + len(packed))
 
-    def renew_marker(self, deadline: Deadline, swept: Collection[Marker] = ()) -> None:
+    def renew_marker(self, deadline: Deadline, markers: Collection[Marker] = ()) -> None:
         """Have a marker stand for the earliest work that is due in all rows, and remove those by which a sweep found
         the user. One that stood before is put again: a copy of the log may lack it. Raises Unavailable."""
 
         def redo(connection: apsw.Connection, _: int) -> Marker | None:
             before = standing(connection)
-            self._due.note_all(connection, read_position(connection, self._log_id), swept)
+            self._due.note_all(connection, read_position(connection, self._log_id), markers)
             return before
 
         before = self.transaction("usage", redo, deadline) if self.is_there() else None
@@ -407,7 +407,7 @@ class ReplicaFile(UserFile):
         position = self._position()
         if position.is_unfinished:
             return  # a file that was wiped lets no marker stand, and needs one
-        for marker in swept:
+        for marker in markers:
             deadline.left()
             if marker != stands and marker.n <= position.n:
                 self._log.unmark(marker)
@@ -532,7 +532,7 @@ class ReplicaFile(UserFile):
         clear_bases(self._log)
 
     def _put_base(self, *, forgetting: bool) -> tuple[LogEntry, int]:
-        held, seen = hold_open(self.path), self._highest  # what is written meanwhile need not be in it
+        descriptor, highest = hold_open(self.path), self._highest  # what is written meanwhile need not be in it
         try:
             base = make_base(
                 self.path,
@@ -542,8 +542,8 @@ class ReplicaFile(UserFile):
                 log_id=self._log_id,
             )
         finally:
-            release(held)
-        if base.n < seen:  # another process has removed the file, and makes it again
+            release(descriptor)
+        if base.n < highest:  # another process has removed the file, and makes it again
             raise self._data.removed(self.path)
         packed = base.pack()
         self._log.put_base(BaseName(base.n, base.forgot), packed)
@@ -608,11 +608,11 @@ class ReplicaFile(UserFile):
 
     def give_up(self) -> bool:
         """Remove the file, unless it is in use right now. What was read stays noted, to be written later."""
-        with ExitStack() as held:
+        with ExitStack() as locks:
             for lock in (self._write_lock, self._read_lock):
                 if not lock.acquire(blocking=False):
                     return False
-                held.callback(lock.release)
+                locks.callback(lock.release)
             for opened in (self._connections.reader, self._connections.writer):
                 if opened is not None:  # nothing needs to be durable that is about to go
                     opened.connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
@@ -621,8 +621,8 @@ class ReplicaFile(UserFile):
 
     def _open_held(self, path: Path, *, new: bool = False, cache_kib: int = READER_KIB) -> Opened:
         """A connection to the file, which other processes don't remove from the cache meanwhile."""
-        if self._held is None:
-            self._held = hold_open(path)
+        if self._descriptor is None:
+            self._descriptor = hold_open(path)
         if not new and identity(path) is None:
             raise self._data.removed(path)
         return open_replica(path, new=new, cache_kib=cache_kib)
@@ -631,8 +631,8 @@ class ReplicaFile(UserFile):
         super()._disconnect()
         # From now on another process may remove the file, and make one that gets the number of its inode.
         self._known = self._works_on = self._in_full = None
-        held, self._held = self._held, None
-        release(held)
+        descriptor, self._descriptor = self._descriptor, None
+        release(descriptor)
 
     # Throwing away
 

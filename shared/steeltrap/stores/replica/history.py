@@ -42,8 +42,8 @@ def build(log: Log, user: UserRef, log_id: bytes, at: datetime, path: Path) -> N
         open_replica(path, new=True).connection.close()
     else:
         entry, size = base
-        with unpacked(entry, size, path, log_id) as made:
-            made.rename(path)
+        with unpacked(entry, size, path, log_id) as base_file:
+            base_file.rename(path)
     with closing(open_replica(path, cache_kib=READER_KIB).connection) as connection:
         for entries in _entries_until(log, user, 1 if base is None else base[0].n + 1, moment):
             if any(entry.schema != fingerprint(connection) for entry in entries):
@@ -67,11 +67,11 @@ def _entry(log: Log, user: UserRef, n: int) -> LogEntry | None:
 
 
 def _earliest(log: Log, user: UserRef, first: LogEntry) -> str:
-    written = first.written
+    written_at = first.written
     if first.kind == "stub":
         root = _entry(log, user, log.bases()[0].n)
-        written = written if root is None else root.written
-    return f"{from_micros(written):%Y-%m-%d %H:%M:%S} UTC"
+        written_at = written_at if root is None else root.written
+    return f"{from_micros(written_at):%Y-%m-%d %H:%M:%S} UTC"
 
 
 def _entries_until(log: Log, user: UserRef, n: int, moment: int) -> Iterator[list[LogEntry]]:
@@ -95,9 +95,9 @@ def _entries_until(log: Log, user: UserRef, n: int, moment: int) -> Iterator[lis
         return
 
 
-def differences(now: Path, then: Path) -> list[Difference]:
+def differences(now: Path, past: Path) -> list[Difference]:
     """The memories that differ between two files, messages too; a deleted memory is none."""
-    old, new = _texts(then), _texts(now)
+    old, new = _texts(past), _texts(now)
     return [
         Difference(id=id, now=new.get(id, (None, None))[1], then=old.get(id, (None, None))[1])
         for id in sorted(old.keys() | new.keys())
@@ -112,11 +112,11 @@ def _texts(path: Path) -> Mapping[str, tuple[int, str]]:
         return {from_key(id): (version, content) for id, version, content in rows}
 
 
-def put_back(file: UserFile, then: Path, deadline: Deadline) -> None:
+def put_back(file: UserFile, past: Path, deadline: Deadline) -> None:
     """Put the memories of a file in place of a user's. Raises Unavailable."""
 
     def redo(connection: apsw.Connection, _: int) -> None:
-        replace_rows(connection, then)
+        replace_rows(connection, past)
         # The index of every process is made anew: the numbers of changes go back.
         connection.execute("UPDATE meta SET value = ? WHERE key = 'generation'", (token_hex(8),))
         connection.execute("DELETE FROM meta WHERE key = ?", (UNFINISHED,))

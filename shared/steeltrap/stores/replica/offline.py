@@ -44,18 +44,18 @@ class Reach:
             return self._id
 
     def _ask_id(self) -> bytes:
-        known = self._id_place.read_bytes() if self._id_place.exists() else None
-        if known is not None and self._is_quiet():
-            return known
+        log_id = self._id_place.read_bytes() if self._id_place.exists() else None
+        if log_id is not None and self._is_quiet():
+            return log_id
         try:
             id = self._logs.id()
         except StoreUnreachable:
-            if known is None:
+            if log_id is None:
                 raise
             self._wait()
-            return known
+            return log_id
         self._is_confirmed = True
-        if known != id:
+        if log_id != id:
             self._id_place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._id_place.write_bytes(id)
         return id

@@ -127,7 +127,7 @@ class ReplicaStore(SqliteStore):
         if others.error is not None:
             raise others.error
 
-    def swept(self, user: UserRef, deadline: Deadline) -> None:
+    def note_sweep(self, user: UserRef, deadline: Deadline) -> None:
         file = self._replica(user)
         file.renew_marker(deadline, self._markers.get(user, ()))
         if file.needs_base():
@@ -243,10 +243,10 @@ class _Call:
         file = self._file()
         if self._is_current or not file.is_far():
             return read()
-        position, begun = file.known(), threading.Event()
+        position, has_begun = file.last_position(), threading.Event()
         with ThreadPoolExecutor(1) as pool:
-            pull = pool.submit(self._pull, file, begun)
-            begun.wait()  # else this thread may hold the interpreter for 5 ms before the log is asked
+            pull = pool.submit(self._pull, file, has_begun)
+            has_begun.wait()  # else this thread may hold the interpreter for 5 ms before the log is asked
             self._notes = []
             try:
                 answer = read()
@@ -258,8 +258,8 @@ class _Call:
                     return answer
         return read()
 
-    def _pull(self, file: ReplicaFile, begun: threading.Event) -> datetime | None:
-        begun.set()
+    def _pull(self, file: ReplicaFile, has_begun: threading.Event) -> datetime | None:
+        has_begun.set()
         return self._reach.bring_up(file, self._deadline)
 
     def _is_confirmed(self, pull: "Future[datetime | None]", file: ReplicaFile, position: object) -> bool:
@@ -267,7 +267,7 @@ class _Call:
         notes, self._notes = self._notes or [], None
         self.cached_at = pull.result()
         self._is_current = True
-        if self.cached_at is not None or file.known() != position:
+        if self.cached_at is not None or file.last_position() != position:
             return False
         for note in notes:
             note()

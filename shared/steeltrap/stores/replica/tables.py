@@ -50,7 +50,7 @@ def require_own(connection: apsw.Connection) -> None:
     )
 
 
-def begin_with(connection: apsw.Connection, wanted: bytes) -> None:
+def begin_with(connection: apsw.Connection, tables: bytes) -> None:
     """Give a file without rows the tables of the release that began its log, inside a transaction.
 
     Raises Unavailable where no version that this release knows has them.
@@ -58,7 +58,7 @@ def begin_with(connection: apsw.Connection, wanted: bytes) -> None:
     for version in versions_of_replicas():
         with closing(apsw.Connection(":memory:")) as trial:
             make_version(trial, version)
-            is_it = fingerprint(trial) == wanted
+            is_it = fingerprint(trial) == tables
         if is_it:
             return make_version(connection, version)
     raise newer()
