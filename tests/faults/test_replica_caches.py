@@ -1,7 +1,7 @@
 """A replica's cache may be too small, removed, shared or full: answers are whole or an error, never empty."""
 
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from math import inf
 from pathlib import Path
@@ -15,7 +15,7 @@ from spaces import in_time, space_of
 from steeltrap.errors import Unavailable
 from steeltrap.model import UserRef
 from steeltrap.runtime.clock import SystemClock
-from steeltrap.stores.logs.folder import FolderLogs
+from steeltrap.stores.logs.folder import FolderLog, FolderLogs
 from steeltrap.stores.replica import ReplicaStore
 from steeltrap.stores.replica.bases import make_base
 from steeltrap.stores.replica.caching import discard
@@ -122,6 +122,28 @@ def test_a_file_that_goes_between_two_looks_at_it_is_an_error_to_try_again(openi
             file.is_there()
 
 
+@pytest.mark.parametrize("has_base", [False, True])
+def test_two_threads_that_begin_with_a_users_first_memories_both_get_them(
+    opening: Open, monkeypatch: pytest.MonkeyPatch, has_base: bool
+) -> None:
+    """The second reads the log's first entry before the first has let go of the file."""
+    store, other = opening(), opening("other")
+    assert list(space_of(store, "ana").walk()) == []
+    if has_base:
+        save(space_of(other, "ana"), "the reed grows")
+        other._replica(UserRef("ana")).put_base()
+    read = FolderLog.read
+
+    def read_behind_another(log: FolderLog, numbers: Sequence[int]) -> list[bytes | None]:
+        monkeypatch.undo()
+        save(space_of(store, "ana"), "the heron waits")
+        return read(log, numbers)
+
+    monkeypatch.setattr(FolderLog, "read", read_behind_another)
+    contents = [memory.content for memory in space_of(store, "ana").walk()]
+    assert contents == ["the reed grows", "the heron waits"][not has_base :]
+
+
 def test_a_file_that_another_process_makes_again_is_never_an_empty_memory(opening: Open) -> None:
     store = opening()
     first = save(space_of(store, "ana"), "the heron waits")
@@ -162,7 +184,7 @@ from contracts.entries import EMBEDDER, save
 from spaces import space_of
 from steeltrap.errors import Unavailable
 from steeltrap.runtime.clock import SystemClock
-from steeltrap.stores.logs.folder import FolderLogs
+from steeltrap.stores.logs.folder import FolderLog, FolderLogs
 from steeltrap.stores.replica import ReplicaStore
 from steeltrap.stores.replica.caching import discard
 

@@ -160,7 +160,10 @@ class ReplicaFile(UserFile):
         entries = [] if bases is None or bases else [first[0], *self._log.read_on(2)]
         self._make_room(_ROOM_FOR_ENTRIES * sum(map(len, entries)))
         with self._write_turn(deadline.before()):
-            self._take_in(entries, deadline, bases)
+            if self._read_known().n:  # another thread has made it meanwhile
+                self._go_on(deadline)
+            else:
+                self._take_in(entries, deadline, bases)
 
     def _position(self) -> Position:
         """Where the file is, as far as this process knows: another one that shares the file may have gone on."""
