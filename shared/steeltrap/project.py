@@ -68,7 +68,7 @@ def _project_of(folder: Path) -> Project | None:
     if path is not None:
         remote_folder = Path(os.path.realpath((common.parent if common.name == ".git" else top) / path))
         return Project(_scope(_local(remote_folder), remote_folder.name), name)
-    address = remotes.named(remote)
+    address = remotes.canonical_address(remote)
     if address is None:
         return Project(_scope(_local(common), name), name)
     return Project(_scope(address, address.rpartition("/")[2]), name)

@@ -482,13 +482,13 @@ class Given:
 class Gathered:
     """The given values by the name of their setting, and remarks on names that are no setting."""
 
-    given: Mapping[str, Given]
+    values: Mapping[str, Given]
     remarks: tuple[str, ...] = ()
 
     @property
     def folder(self) -> Path:
         """The data folder, which may have a file of settings."""
-        return Path(str(self.given["data"].value)) if "data" in self.given else Path.home() / ".steeltrap"
+        return Path(str(self.values["data"].value)) if "data" in self.values else Path.home() / ".steeltrap"
 
 
 def _raise(error: InvalidInput) -> None:
@@ -556,7 +556,7 @@ def settings_of(inputs: Gathered) -> Settings:
 
 
 def _checked(inputs: Gathered) -> Settings:
-    values = {name: each.value for name, each in inputs.given.items()}
+    values = {name: each.value for name, each in inputs.values.items()}
     plain = {name: _plainly(name, value) for name, value in values.items()}
     if None not in plain.values():
         return Settings(**plain)
@@ -662,7 +662,7 @@ def _refusal(error: "ValidationError", inputs: Gathered) -> str:
     first = error.errors()[0]
     setting = str(first["loc"][0])
     name = PREFIX + setting.upper()
-    source = inputs.given[setting].source if setting in inputs.given else "environment"
+    source = inputs.values[setting].source if setting in inputs.values else "environment"
     if source in ("file", "typed"):
         name = f"`{setting}`" + (f" in {settings_file.path_in(inputs.folder)}" if source == "file" else "")
     if first["type"] == "value_error":

@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter
 from .engine.call import Call, SecretsMode
 from .errors import SteeltrapError
 from .model import JsonObject
-from .text.schemas import Bounds, bounds_of, plain_schema, shown
+from .text.schemas import Bounds, bounds_of, plain_schema, without_keys
 
 Access = Literal["read", "write"]
 Needs = Literal["store", "embedder", "index"]
@@ -113,7 +113,7 @@ class Tool:
     @cached_property
     def project_schema(self) -> JsonObject:
         """The same, as a caller with a project is shown it."""
-        return dict(shown(self.own_schema, IN_PROJECT))
+        return dict(without_keys(self.own_schema, IN_PROJECT))
 
     @cached_property
     def own_schema(self) -> JsonObject:

@@ -41,7 +41,7 @@ def by_hooks(path: Path, session: Session | None = None) -> list[str]:
     session = session or Session(path.with_name("session"), id="s1", client="claude-code", transcript=str(path))
     said = []
     for block in reading.blocks(session):
-        said += [each.id for each in block.said]
+        said += [each.id for each in block.messages]
         session.offset, session.line = block.offset, block.line
     return said
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from steeltrap.text.remotes import named, path_of, remote_in
+from steeltrap.text.remotes import canonical_address, path_of, remote_in
 
 WIDGETS = "git.example/acme/widgets"
 
@@ -50,7 +50,7 @@ WIDGETS = "git.example/acme/widgets"
     ],
 )
 def test_every_address_of_a_repository_has_the_same_name(address: str) -> None:
-    assert named(address) == WIDGETS
+    assert canonical_address(address) == WIDGETS
     assert path_of(address) is None
 
 
@@ -79,7 +79,7 @@ def test_every_address_of_a_repository_has_the_same_name(address: str) -> None:
     ],
 )
 def test_hosts_with_ways_of_their_own(addresses: list[str], name: str) -> None:
-    assert {named(address) for address in addresses} == {name}
+    assert {canonical_address(address) for address in addresses} == {name}
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ def test_hosts_with_ways_of_their_own(addresses: list[str], name: str) -> None:
 )
 def test_a_folder_of_this_machine_is_told_apart(remote: str, path: str) -> None:
     assert path_of(remote) == path
-    assert named(remote) is None
+    assert canonical_address(remote) is None
 
 
 @pytest.mark.parametrize(
@@ -105,7 +105,7 @@ def test_a_folder_of_this_machine_is_told_apart(remote: str, path: str) -> None:
     ["https://", "https:///x", "https://host", "https://ana:pa/ss@host/x", "ext::sh -c 'connect %S'", "ssh://[::1/x"],
 )
 def test_an_address_of_no_known_form_has_no_name(remote: str) -> None:
-    assert named(remote) is None
+    assert canonical_address(remote) is None
     assert path_of(remote) is None
 
 
@@ -122,7 +122,7 @@ def test_no_credential_is_in_a_name_and_all_forms_agree(host: str, owner: str, n
         f"git@{host}.example:{owner}/{name}.git",
         f"https://{host}.example/{owner}/{name}?token={key}",
     ]
-    assert {named(form) for form in forms} == {f"{host}.example/{owner}/{name}"}
+    assert {canonical_address(form) for form in forms} == {f"{host}.example/{owner}/{name}"}
 
 
 @given(st.text())
@@ -130,7 +130,7 @@ def test_no_credential_is_in_a_name_and_all_forms_agree(host: str, owner: str, n
 @example("[" * 2000)
 @example("@" * 5000 + ":")
 def test_any_text_is_a_name_a_path_or_neither(remote: str) -> None:
-    assert (named(remote) is None) or (path_of(remote) is None)
+    assert (canonical_address(remote) is None) or (path_of(remote) is None)
 
 
 CONFIGS = {
@@ -194,4 +194,4 @@ def test_a_configuration_of_a_megabyte_is_read() -> None:
     value = "a" * 450_000
     assert remote_in(f'[remote "origin"]\n\turl = {value}') == value
     assert remote_in('[remote "origin"]\n\turl = "' + "\\\\" * 225_000 + '"') == "\\" * 225_000
-    assert named("https://" + "@[" * 450_000) is None
+    assert canonical_address("https://" + "@[" * 450_000) is None

@@ -50,8 +50,8 @@ def claude(lines: list[str]) -> list[tuple[str, str, str]]:
     tree = claude_code.Tree()
     for each in entries:
         tree.add(each)
-    kept = tree.kept()
-    said = {each.id: each.said for each in reversed(entries) if each.said is not None and each.id in kept}
+    kept = tree.main_line_ids()
+    said = {each.id: each.message for each in reversed(entries) if each.message is not None and each.id in kept}
     return [(said.id, said.role, said.content) for said in reversed(said.values())]
 
 
@@ -67,8 +67,8 @@ def test_a_line_says_where_and_when_it_was_said() -> None:
     entry = claude_code.entry(CLAUDE[1])
     assert entry is not None
     assert (entry.session, entry.folder, entry.parent) == ("s1", "/srv/shop", None)
-    assert entry.said is not None
-    assert entry.said.time == datetime(2026, 3, 2, 9, 15, 0, 123_000, UTC)
+    assert entry.message is not None
+    assert entry.message.time == datetime(2026, 3, 2, 9, 15, 0, 123_000, UTC)
 
 
 def test_a_branch_that_the_user_went_back_from_is_left_out_of_the_thread() -> None:
@@ -109,14 +109,14 @@ def test_lines_that_name_each_other_end() -> None:
 def test_what_nobody_said_is_left_out(content: Any) -> None:
     entry = claude_code.entry(line("u1", None, "user", content))
     assert entry is not None
-    assert entry.said is None
+    assert entry.message is None
 
 
 @pytest.mark.parametrize("mark", [{"isApiErrorMessage": True}, {"message": {"model": "<synthetic>", "content": "No."}}])
 def test_what_the_program_says_in_the_assistants_name_is_left_out(mark: dict[str, Any]) -> None:
     entry = claude_code.entry(line("a1", None, "assistant", "Error 529", **mark))
     assert entry is not None
-    assert entry.said is None
+    assert entry.message is None
 
 
 def test_a_reminder_beside_what_was_typed_is_cut_out() -> None:
@@ -124,8 +124,8 @@ def test_a_reminder_beside_what_was_typed_is_cut_out() -> None:
         line("u1", None, "user", [{"type": "text", "text": "<system-reminder>x</system-reminder>Go <b>on</b>."}])
     )
     assert entry is not None
-    assert entry.said is not None
-    assert entry.said.content == "Go <b>on</b>."
+    assert entry.message is not None
+    assert entry.message.content == "Go <b>on</b>."
 
 
 @pytest.mark.parametrize("text", ["", "{", '{"uuid": "u1", "typ', "[]", "null", "[" * 100_000])
@@ -137,7 +137,7 @@ def test_a_line_of_no_object_is_refused(text: str) -> None:
 def test_what_no_store_can_keep_is_replaced() -> None:
     entry = claude_code.entry(r'{"uuid": "u1", "type": "user", "message": {"content": "a\u0000b\ud800c"}}')
     assert entry is not None
-    assert entry.said == Said(id="u1", role="user", content="a\ufffdb\ufffdc")
+    assert entry.message == Said(id="u1", role="user", content="a\ufffdb\ufffdc")
 
 
 def event(**payload: Any) -> str:
@@ -169,24 +169,26 @@ CODEX = [
 
 def test_codex_turns_have_the_ids_that_its_hooks_are_given() -> None:
     turn = codex.Turn()
-    assert [(said.id, said.content) for said in codex.said(enumerate(CODEX), turn)] == [
-        (codex.asked("t1"), "Which port does the shop use?"),
-        (codex.asked("t1", 2), "Look into .env."),
-        (codex.answered("t1"), "It uses port 7001."),
-        (codex.asked("t2"), "Thanks."),
+    assert [(said.id, said.content) for said in codex.messages(enumerate(CODEX), turn)] == [
+        (codex.prompt_id("t1"), "Which port does the shop use?"),
+        (codex.prompt_id("t1", 2), "Look into .env."),
+        (codex.answer_id("t1"), "It uses port 7001."),
+        (codex.prompt_id("t2"), "Thanks."),
     ]
     assert turn.begins_at == 9
 
 
 def test_codex_is_read_on_from_the_turn_that_was_last_begun() -> None:
     turn = codex.Turn()
-    list(codex.said(enumerate(CODEX[:10]), turn))
-    rest = codex.said(list(enumerate(CODEX))[turn.begins_at :], codex.Turn())
-    assert [said.id for said in rest] == [codex.asked("t2")]
+    list(codex.messages(enumerate(CODEX[:10]), turn))
+    rest = codex.messages(list(enumerate(CODEX))[turn.begins_at :], codex.Turn())
+    assert [said.id for said in rest] == [codex.prompt_id("t2")]
 
 
 def test_codex_lines_without_a_turn_say_nothing() -> None:
-    assert list(codex.said(enumerate([event(type="user_message", message="Old form"), "{", "7"]), codex.Turn())) == []
+    assert (
+        list(codex.messages(enumerate([event(type="user_message", message="Old form"), "{", "7"]), codex.Turn())) == []
+    )
 
 
 def block(role: str, text: str) -> str:
@@ -204,23 +206,23 @@ CURSOR = [
 
 
 def test_cursor_messages_are_what_was_typed_and_answered() -> None:
-    said = list(cursor.said(enumerate(CURSOR)))
+    said = list(cursor.messages(enumerate(CURSOR)))
     assert [(each.role, each.content) for each in said] == [
         ("user", "Which port does the shop use?"),
         ("assistant", "I look it up."),
         ("assistant", "It uses port 7001."),
     ]
     assert [each.id.partition("-")[0] for each in said] == ["0", "1", "3"]
-    assert said == list(cursor.said(enumerate(CURSOR)))
+    assert said == list(cursor.messages(enumerate(CURSOR)))
 
 
 def test_cursor_lines_that_were_written_anew_are_other_messages() -> None:
-    first, second = (next(iter(cursor.said([(3, block("user", text))]))) for text in ("Go left.", "Go right."))
+    first, second = (next(iter(cursor.messages([(3, block("user", text))]))) for text in ("Go left.", "Go right."))
     assert first.id != second.id
 
 
 def test_cursor_text_without_a_query_tag_is_kept_as_typed() -> None:
-    [said] = cursor.said([(0, block("user", "<timestamp>now</timestamp>Why is <b>this</b> bold?"))])
+    [said] = cursor.messages([(0, block("user", "<timestamp>now</timestamp>Why is <b>this</b> bold?"))])
     assert said.content == "Why is <b>this</b> bold?"
 
 

@@ -15,7 +15,7 @@ from ..errors import InvalidInput
 from ..model import Author, Draft, Edit, Embedding, Memory, Message, Revision, Tier
 from ..ports import Entry, Replace
 from ..text import limits
-from ..text.sentences import who
+from ..text.sentences import speaker_label
 from ..text.words import indexed_words, searchable_text, speaker_of, text_digest
 
 _DRAFTED: Final = tuple(
@@ -221,7 +221,7 @@ def meaning(memory: Memory) -> str:
     """
     if memory.source == "conversation" or not memory.messages:
         return memory.content
-    plain = without_labels(memory.content, {who(message) for message in memory.messages})
+    plain = without_labels(memory.content, {speaker_label(message) for message in memory.messages})
     return "\n".join([plain, *(message.content for message in memory.messages)])
 
 

@@ -15,9 +15,9 @@ from .terminal import EPILOG
 class Commands(CommandGroups):
     """Every command, with failures explained."""
 
-    def make_context(self, *given: Any, **more: Any) -> Any:
+    def make_context(self, *arguments: Any, **more: Any) -> Any:
         with _explained():  # some options act while they are read: completion writes files
-            return super().make_context(*given, **more)
+            return super().make_context(*arguments, **more)
 
     def invoke(self, ctx: Any) -> Any:
         with _explained():
@@ -48,9 +48,8 @@ def _unfit(error: typer.BadParameter) -> str | None:
     detail: Any = refused()[0]
     names = [name for name in error.param.opts if name.startswith("--")]
     name = names[0] if names else error.param.metavar or str(error.param.name).upper()
-    return (
-        f"`{name}` must be {_expected(error.param, detail)}; got {show(detail['input'])}.{_meant(error.param, detail)}"
-    )
+    suggestion = _suggestion(error.param, detail)
+    return f"`{name}` must be {_expected(error.param, detail)}; got {show(detail['input'])}.{suggestion}"
 
 
 def _choices(param: Any) -> list[str]:
@@ -73,7 +72,7 @@ def _expected(param: Any, detail: Any) -> str:
     return number if highest is None else f"{number} of at most {highest}"
 
 
-def _meant(param: Any, detail: Any) -> str:
+def _suggestion(param: Any, detail: Any) -> str:
     from difflib import get_close_matches
 
     near = get_close_matches(str(detail["input"]), _choices(param), 1)

@@ -40,8 +40,8 @@ def tools(
     from ..toolsets import CATALOGUE
 
     if format is Format.OPENAPI:
-        chosen = CATALOGUE if toolset is None else type(CATALOGUE)({toolset: CATALOGUE.toolset(toolset)})
-        write_json(schemas.openapi(chosen))
+        catalogue = CATALOGUE if toolset is None else type(CATALOGUE)({toolset: CATALOGUE.toolset(toolset)})
+        write_json(schemas.openapi(catalogue))
     elif format is Format.TABLE:
         _print_table(CATALOGUE.tools() if toolset is None else list(CATALOGUE.toolset(toolset).tools.values()))
     else:

@@ -51,7 +51,7 @@ def added_to_json(text: str, part: Part) -> str:
             entries = _entries(events, event, part)
             if hook not in entries:
                 events[event] = [*without_own_hooks(entries), hook]
-    return _written(text, part, root, f"Add this to it by hand, and run the command again:\n{_lines_of(part)}")
+    return _object_text(text, part, root, f"Add this to it by hand, and run the command again:\n{_lines_of(part)}")
 
 
 def removed_from_json(text: str, part: Part, before: str | None) -> str:
@@ -71,7 +71,7 @@ def removed_from_json(text: str, part: Part, before: str | None) -> str:
             _prune(events, event, old.get("hooks", {}))
         _prune(root, "hooks", old)
     entry_name = f"`{'.'.join(part.server[0])}`" if part.server else "the hooks that start `steeltrap hook`"
-    return _written(text, part, root, f"Take {entry_name} out of it by hand.")
+    return _object_text(text, part, root, f"Take {entry_name} out of it by hand.")
 
 
 def commands_in(part: Part) -> list[list[str]]:
@@ -193,7 +193,7 @@ def _entries(events: dict[str, Any], event: str, part: Part) -> list[Any]:
     return entries
 
 
-def _written(text: str, part: Part, root: dict[str, Any], by_hand: str) -> str:
+def _object_text(text: str, part: Part, root: dict[str, Any], by_hand: str) -> str:
     """The text of an object in the file's own indentation; the text itself where it says the same already. Raises
     InvalidInput for a file with comments, which would be lost, and says what to do `by_hand`."""
     if text and root == _read_json(text, part):
@@ -329,8 +329,10 @@ class Change:
         if not whole:
             lines = [line[:_WIDTH] for line in lines if line[1:].strip(" \t{}[],") and not line.startswith("@@ ")]
         visible = lines if whole else lines[:_LINES]
-        hidden = len(lines) - len(visible)
-        return "\n".join([*visible, *([f"... and {hidden:,} more lines; --verbose shows all."] if hidden else [])])
+        hidden_count = len(lines) - len(visible)
+        return "\n".join(
+            [*visible, *([f"... and {hidden_count:,} more lines; --verbose shows all."] if hidden_count else [])]
+        )
 
 
 def to_install(parts: Sequence[Part]) -> list[Change]:

@@ -61,8 +61,8 @@ def show_settings(
     settings = settings_of(gathered)
     rows = []
     for name in FIELDS:
-        source = gathered.given[name].source if name in gathered.given else "default"
-        rows.append({"name": PREFIX + name.upper(), "value": shown(settings, name), "source": source})
+        source = gathered.values[name].source if name in gathered.values else "default"
+        rows.append({"name": PREFIX + name.upper(), "value": printable_value(settings, name), "source": source})
     if as_json:
         write_json(rows)
         return
@@ -108,7 +108,7 @@ def unset_setting(
 
     name = setting_named(name)
     settings = keep(data or context.obj, {name: None})
-    say(f"{name} has its default again: {shown(settings, name)}".rstrip(": "))
+    say(f"{name} has its default again: {printable_value(settings, name)}".rstrip(": "))
     _say_afterwards(name)
 
 
@@ -127,7 +127,7 @@ def keep(data: Path | None, values: "dict[str, str | int | float | bool | None]"
 
 
 def _masked(settings: "Settings", name: str, value: str | int | float | bool) -> Any:
-    masked = shown(settings.with_values(**{name: value}), name)
+    masked = printable_value(settings.with_values(**{name: value}), name)
     return str(masked).lower() if isinstance(masked, bool) else masked
 
 
@@ -141,7 +141,7 @@ def _say_afterwards(name: str) -> None:
     say("A running server takes it at its next start.", error=True)
 
 
-def shown(settings: "Settings", name: str) -> Any:
+def printable_value(settings: "Settings", name: str) -> Any:
     """A setting's value, without what only its reader may know."""
     from ..settings import FIELDS
 

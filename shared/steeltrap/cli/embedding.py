@@ -136,7 +136,7 @@ def add_embedder(
 def _query_ms(embedder: "Embedder") -> float:
     times = []
     for _ in range(_TIMES):
-        begun = time.perf_counter()
+        start = time.perf_counter()
         embedder.embed([_SAMPLE_QUERY], purpose="query", timeout=60)
-        times.append(1000 * (time.perf_counter() - begun))
+        times.append(1000 * (time.perf_counter() - start))
     return median(times)

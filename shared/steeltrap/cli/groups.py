@@ -87,11 +87,11 @@ class CommandGroups(TyperGroup):
     hidden_groups: ClassVar[Groups] = OPERATORS
     """Commands that go on working by a name that they had before."""
 
-    def make_context(self, *given: Any, **more: Any) -> Any:
+    def make_context(self, *arguments: Any, **more: Any) -> Any:
         columns = shutil.get_terminal_size().columns
         if columns < _NARROW:
             more.setdefault("terminal_width", max(columns - 2, 20))
-        return super().make_context(*given, **more)
+        return super().make_context(*arguments, **more)
 
     def list_commands(self, ctx: Any) -> list[str]:
         return [name for rows in self.groups.values() for name in rows]
@@ -104,15 +104,15 @@ class CommandGroups(TyperGroup):
             for name, row in rows.items()
         }
         if cmd_name not in self.commands and cmd_name in commands_by_name:
-            self.commands[cmd_name] = _made(cmd_name, commands_by_name[cmd_name].module)
+            self.commands[cmd_name] = _loaded_command(cmd_name, commands_by_name[cmd_name].module)
         return self.commands.get(cmd_name)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         name = args[0]
         if not ctx.resilient_parsing and not name.startswith("-") and self.get_command(ctx, name) is None:
             near = get_close_matches(name, self.list_commands(ctx), 3)
-            meant = f" Did you mean {' or '.join(f'`{each}`' for each in near)}?" if near else ""
-            ctx.fail(f"No such command '{name}'.{meant}")
+            suggestion = f" Did you mean {' or '.join(f'`{each}`' for each in near)}?" if near else ""
+            ctx.fail(f"No such command '{name}'.{suggestion}")
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
@@ -139,7 +139,7 @@ def operators() -> None:
     """
 
 
-def _made(name: str, module: str) -> Any:
+def _loaded_command(name: str, module: str) -> Any:
     """The command, which its module has as a function or as commands of its own."""
     command_module = import_module(f".{module}", __package__)
     attribute = name.replace("-", "_")

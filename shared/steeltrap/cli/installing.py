@@ -213,7 +213,7 @@ def install(
 
     gathered = gather(data=data and data.expanduser())
     settings = settings_of(gathered)
-    folder = Path(os.path.abspath(settings.data)) if "data" in gathered.given else None
+    folder = Path(os.path.abspath(settings.data)) if "data" in gathered.values else None
     command = _command()
     parts = parts_of(client, command, Machine(Path.home(), os.environ), data=folder, hooks=hooks or undo)
     planned = client_files.to_undo(parts) if undo else client_files.to_install(parts)
@@ -270,7 +270,7 @@ def _to_carry(gathered: "Gathered", settings: "Settings") -> dict[str, Any]:
     defaults = type(settings)().as_json()
     return {
         name: values[name]
-        for name, variable in gathered.given.items()
+        for name, variable in gathered.values.items()
         if variable.source == "environment"
         and name != "data"
         and (name in stored or values[name] != defaults[name])
@@ -279,11 +279,11 @@ def _to_carry(gathered: "Gathered", settings: "Settings") -> dict[str, Any]:
 
 
 def _show_carried(carried: Mapping[str, Any], settings: "Settings") -> None:
-    from .configuration import shown
+    from .configuration import printable_value
 
     say(f"From your environment, kept in {settings_file.path_in(settings.data)} for every program that opens it:")
     for name in carried:
-        say(f"+{name} = {shown(settings, name)}")
+        say(f"+{name} = {printable_value(settings, name)}")
 
 
 _TRIAL_SECONDS: Final = 30
@@ -330,12 +330,12 @@ def server_fault(command: Sequence[str]) -> str | None:
 
 def _command() -> list[str]:
     """The command that starts steeltrap from any folder, without a shell's PATH. Raises Unavailable."""
-    here = Path(sys.executable).parent
-    if "archive-v0" in here.parts or "builds-v0" in here.parts:  # `uvx` made it, and its cache may be emptied
+    folder = Path(sys.executable).parent
+    if "archive-v0" in folder.parts or "builds-v0" in folder.parts:  # `uvx` made it, and its cache may be emptied
         uvx = shutil.which("uvx")
         if uvx:
             return [uvx, "steeltrap"]
-    command = shutil.which("steeltrap", path=str(here)) or shutil.which("steeltrap")
+    command = shutil.which("steeltrap", path=str(folder)) or shutil.which("steeltrap")
     if command is None:
         raise Unavailable("The command `steeltrap` is not beside this Python: install steeltrap again.")
     return [os.path.abspath(command)]

@@ -46,10 +46,12 @@ def move(
             only=None if user is None else UserRef(user, tenant),
             advance=lambda number, of: advance(number / of if of else 1, number),
         )
-    for whose, why in moved.failures:
-        complain(f"{whose.user_id}: {why}")
+    for user_ref, why in moved.failures:
+        complain(f"{user_ref.user_id}: {why}")
     if as_json:
-        failed = [{"user": whose.user_id, "tenant": whose.tenant, "reason": why} for whose, why in moved.failures]
+        failed = [
+            {"user": user_ref.user_id, "tenant": user_ref.tenant, "reason": why} for user_ref, why in moved.failures
+        ]
         write_json(
             {
                 "users": moved.users,
@@ -93,8 +95,8 @@ def restore_as_of(settings: "Settings", user: str, tenant: str, at: str, *, yes:
     if as_json:
         return write_json({"restored": [asdict(each) for each in differences]})
     if differences:
-        whose = ["--user", user, *(["--tenant", tenant] if tenant else [])]
-        say(f"Restored. To take it back: steeltrap restore {shlex.join(whose)} --at {reader.now.isoformat()}")
+        options = ["--user", user, *(["--tenant", tenant] if tenant else [])]
+        say(f"Restored. To take it back: steeltrap restore {shlex.join(options)} --at {reader.now.isoformat()}")
     return None
 
 
@@ -108,10 +110,10 @@ def _moment(at: str) -> datetime:
     return moment
 
 
-def _show(differences: "Sequence[Difference]", then: str) -> None:
+def _show(differences: "Sequence[Difference]", time: str) -> None:
     if not differences:
-        return say(f"At {then} the memories were as they are now.")
-    say(f"{counted(len(differences), 'memory differs', 'memories differ')} from {then}:")
+        return say(f"At {time} the memories were as they are now.")
+    say(f"{counted(len(differences), 'memory differs', 'memories differ')} from {time}:")
     for each in differences[:_MOST_SHOWN]:
         for mark, style, text in (("- ", "red", each.now), ("+ ", "green", each.then)):
             if text is not None:

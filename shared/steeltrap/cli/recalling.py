@@ -33,19 +33,19 @@ def recall_plainly(memory: CliSession, query: str) -> None:
         precision="likely",
     )
     try:
-        found = searching.search(memory.call(_SECONDS), search)
+        answer = searching.search(memory.call(_SECONDS), search)
     except SteeltrapError:
         raise
     except Exception:
         return recall(memory, query)  # a tool says in a sentence what nobody expected, and quotes no memory
-    nearest = found.outcome.nearest
-    outcome: JsonObject = {"kind": found.outcome.kind.value, "message": found.outcome.message}
+    nearest = answer.outcome.nearest
+    outcome: JsonObject = {"kind": answer.outcome.kind.value, "message": answer.outcome.message}
     if nearest is not None:
         outcome["nearest"] = {"content": excerpt(nearest.memory.content)}
-    return _print(memory, [_shown(hit) for hit in found.hits], outcome)
+    return _print(memory, [_row(hit) for hit in answer.hits], outcome)
 
 
-def _shown(hit: Hit) -> JsonObject:
+def _row(hit: Hit) -> JsonObject:
     """A hit as the tool shows it, as far as it is printed."""
     return {
         "scope": DEFAULT_SCOPE,

@@ -44,9 +44,9 @@ class Reader:
     def utc(self, typed: str) -> str:
         """A time that was typed, which is local unless it names a zone; what is no time stays as it is."""
         try:
-            then = datetime.fromisoformat(typed.strip())
-            if then.tzinfo is None and not typed.strip().isdigit():
-                return from_zone(then, self.zone).astimezone(UTC).isoformat()
+            moment = datetime.fromisoformat(typed.strip())
+            if moment.tzinfo is None and not typed.strip().isdigit():
+                return from_zone(moment, self.zone).astimezone(UTC).isoformat()
         except (ValueError, OverflowError, OSError):
             pass
         return typed

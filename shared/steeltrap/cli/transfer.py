@@ -161,7 +161,7 @@ def _what(run: dict[str, Any], reader: Reader) -> str:
     counts = [f"{run['found']:,} found"] if run.get("found") else []
     counts += [f"{run['written']:,} written", f"{run['skipped']:,} already there", f"{run['failed']:,} failed"]
     counts += [f"{run['updated']:,} updated"] if run.get("updated") else []
-    counts += [f"{made:,} episode{'s' if made > 1 else ''}"] if (made := run.get("episodes")) else []
+    counts += [f"{episodes:,} episode{'s' if episodes > 1 else ''}"] if (episodes := run.get("episodes")) else []
     counts += [f"{run['kept']:,} changed since and kept"] if run.get("kept") else []
     state = "" if run["state"] == "complete" else run["state"]
     if "undone_at" in run:
@@ -295,7 +295,7 @@ def import_(
                 with progress_bar("Summarising conversations", len(tally.conversations)) as advance:
                     running.close(call_of_import, tally=tally, advance=advance)
         except (KeyboardInterrupt, SteeltrapError):
-            if tally.seen:
+            if tally.count:
                 complain(f"Stopped with {tally.written:,} written. Run the same command again to continue.")
             raise
     if tally.failed > listed_count:
@@ -323,7 +323,7 @@ def _say_preview(preview: Mapping[str, Any], reader: Reader) -> None:
         say((f"... and {more:,} more like these.", "dim"))
     if preview["kept_as_metadata"]:
         say((f"Kept as metadata: {', '.join(preview['kept_as_metadata'])}.", "dim"))
-    _say_files(preview["files"], preview["file_count"], written="would be written")
+    _say_files(preview["files"], preview["file_count"], written_label="would be written")
     for flaw in preview["errors"]:
         complain(f"{flaw['where']}: {flaw['message']}")
     if (more := preview["failed"] - len(preview["errors"])) > 0:
@@ -336,25 +336,25 @@ _FILES: Final = 40
 """Files of a summary that a terminal shows, those with something to say first."""
 
 
-def _say_files(files: Sequence[Mapping[str, Any]], total: int, *, written: str = "written") -> None:
+def _say_files(files: Sequence[Mapping[str, Any]], total: int, *, written_label: str = "written") -> None:
     """Print a line per file: its name, what it is, and what became of what was found in it."""
     listed = list(files)
     if len(listed) > _FILES:
         listed = sorted(files, key=lambda file: not (file["failed"] or file.get("left_out")))[:_FILES]
     width = min(32, max((len(file["name"]) for file in listed), default=0))
     for file in listed:
-        say((f"  {file['name']:{width}}  {_of_file(file, written)}", "dim"))
+        say((f"  {file['name']:{width}}  {_of_file(file, written_label)}", "dim"))
     if total > len(listed):
         say((f"  ... and {total - len(listed):,} more files.", "dim"))
 
 
-def _of_file(file: Mapping[str, Any], written: str) -> str:
+def _of_file(file: Mapping[str, Any], written_label: str) -> str:
     left_out = file.get("left_out", {})
     if not file["found"] and left_out and "format" not in file:
         return f"left out: {', '.join(_ONE_FILE.get(what, what) for what in left_out)}"
     if not file["found"] and file["failed"]:
         return "can't be imported"
-    counts = [(file["found"], "found"), (file["written"], written), (file["skipped"], "already there")]
+    counts = [(file["found"], "found"), (file["written"], written_label), (file["skipped"], "already there")]
     counts += [(file["failed"], "failed"), *((count, f"{what} left out") for what, count in left_out.items())]
     sentence = ", ".join(f"{count:,} {what}" for count, what in counts if count) or "nothing found"
     return ": ".join(filter(None, (file.get("format", ""), sentence)))
@@ -373,7 +373,7 @@ def _as_json(
         "episodes": tally.episodes,
         "left_out": dict(sorted(tally.left_out.items())),
         "files": tally.by_file(),
-        "kept_as_metadata": list(tally.kept),
+        "kept_as_metadata": list(tally.metadata_names),
         "secrets": dict(sorted(Counter(kind for kind, _ in secrets).items())),
         "errors": listed,
     }
@@ -389,8 +389,8 @@ def _tell(tally: "Tally", secrets: set[tuple[str, int]]) -> None:
         say(f"Episodes made: {tally.episodes:,}. recall finds them; recall --turns finds single messages too.")
     if replaced := redaction_notice(secrets):
         say(replaced)
-    if tally.kept:
-        say((f"Kept as metadata: {', '.join(tally.kept)}.", "dim"))
+    if tally.metadata_names:
+        say((f"Kept as metadata: {', '.join(tally.metadata_names)}.", "dim"))
     if tally.written:
         say((f"To take it back: `steeltrap import --undo {tally.import_id[:8]}`.", "dim"))
 

@@ -147,7 +147,7 @@ def users(memory: CliSession, as_json: terminal.Json = False) -> None:
     A file that can't be read is named on stderr, and the exit code is 1.
     """
     run = _run(memory)
-    rows = sorted((whose.user_id, whose.tenant) for whose in run.everyone())
+    rows = sorted((ref.user_id, ref.tenant) for ref in run.everyone())
     if as_json:
         write_json([{"user": user, "tenant": tenant} for user, tenant in rows])
     else:
@@ -177,8 +177,8 @@ def forget_user(
         complain("STEELTRAP_EXPORT_BUCKET is not set: the user's exported files, if any, are kept.")
     if not yes:
         confirm_forgetting(f"all memories of the user {user}")
-    whose = UserRef(user, tenant)
-    existed = maintenance.forget_user(whose, memory.door.store, memory.door.files)
+    ref = UserRef(user, tenant)
+    existed = maintenance.forget_user(ref, memory.door.store, memory.door.files)
     if not existed:
         complain(f"Nothing is stored for {user}.")
         raise typer.Exit(Exit.NOT_FOUND)
@@ -191,12 +191,12 @@ def doctor(as_json: terminal.Json = False, data: terminal.Data = None) -> None:
 
     settings, faults = diagnosis.settings_and_faults(data and data.expanduser())
     findings = [*faults, *diagnosis.examine(settings)]
-    broken = any(finding.state == "broken" for finding in findings)
+    is_broken = any(finding.state == "broken" for finding in findings)
     if as_json:
-        write_json({"healthy": not broken, "checks": [finding.as_json() for finding in findings]})
+        write_json({"healthy": not is_broken, "checks": [finding.as_json() for finding in findings]})
     else:
         _print_findings(findings)
-    if broken:
+    if is_broken:
         raise typer.Exit(Exit.OTHER)
 
 
@@ -207,8 +207,8 @@ def _run(memory: CliSession) -> "Run":
     return Run(store=memory.door.store, call_for=memory.door.call_for, report=_complain_of)
 
 
-def _complain_of(whose: "UserRef | None", error: "SteeltrapError") -> None:
-    complain(error.message if whose is None else f"user {whose.user_id}: {error.message}")
+def _complain_of(ref: "UserRef | None", error: "SteeltrapError") -> None:
+    complain(error.message if ref is None else f"user {ref.user_id}: {error.message}")
 
 
 def _sweep_index(memory: CliSession, report: dict[str, int]) -> None:
@@ -435,7 +435,7 @@ def reindex(
 
     with _upkeep() as upkeep, progress_bar("Indexing", None) as advance:
         if user is not None:
-            reindexed = maintenance.mend_index(upkeep.truth, upkeep.index, _named(user, tenant))
+            reindexed = maintenance.mend_index(upkeep.truth, upkeep.index, _user_ref(user, tenant))
         else:
             reindexed = maintenance.rebuild_index(
                 upkeep.truth,
@@ -466,9 +466,9 @@ def verify(user: Whose = None, tenant: Tenant = "", as_json: terminal.Json = Fal
     from .. import maintenance
     from ..runtime.clock import SystemClock
 
-    whose = None if user is None else _named(user, tenant)
+    ref = None if user is None else _user_ref(user, tenant)
     with _upkeep() as upkeep:
-        report = maintenance.verify_index(upkeep.truth, upkeep.index, SystemClock(), user=whose)
+        report = maintenance.verify_index(upkeep.truth, upkeep.index, SystemClock(), user=ref)
     if as_json:
         listed = [{**asdict(one.user), "id": one.id, "kind": one.kind} for one in report.differences]
         write_json({**report.counts, "strays": report.strays, "differences": listed})
@@ -504,7 +504,7 @@ def _operators_settings() -> "Settings":
     return settings
 
 
-def _named(user: str, tenant: str) -> "UserRef":
+def _user_ref(user: str, tenant: str) -> "UserRef":
     from ..model import UserRef
 
     return UserRef(user, tenant)

@@ -116,14 +116,14 @@ def described(facts: Mapping[str, Any], *, message: str, place: str) -> Steeltra
     """The error that an answer describes in JSON: `code`, `retryable`, `type`, and the facts beside them."""
     code = facts.get("code")
     if not isinstance(code, str) or not isinstance(facts.get(message), str):
-        return not_ours(f"{place} answered with an error that this client ({VERSION}) can't read: {shown(facts)}")
+        return not_ours(f"{place} answered with an error that this client ({VERSION}) can't read: {excerpt(facts)}")
     name = str(facts.get("type", "")).rpartition(":")[2]
     standard = {message, "code", "retryable", "type", "title", "status"}
     details = {key: value for key, value in facts.items() if key not in standard}
     return restored(name, code, facts[message], retryable=bool(facts.get("retryable")), details=details)
 
 
-def shown(value: Any) -> str:
+def excerpt(value: Any) -> str:
     """The start of something that came as an answer, for a message."""
     text = value if isinstance(value, str) else json.dumps(value, default=str, ensure_ascii=False)
     text = " ".join(text[: _SHOWN + 1].split())

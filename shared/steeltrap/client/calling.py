@@ -83,7 +83,7 @@ class Client:
         """
         call = called(tool, arguments, idempotency_key, timezone)
         try:
-            return self._sent(call)
+            return self._send(call)
         except SteeltrapError as error:
             return Answer(error=error)
 
@@ -113,7 +113,7 @@ class Client:
     if not TYPE_CHECKING:
 
         def __getattr__(self, toolset: str) -> "ToolCalls":
-            return ToolCalls(named(toolset), self.call)
+            return ToolCalls(toolset_name(toolset), self.call)
 
     def __dir__(self) -> list[str]:
         return [*(name for name in super().__dir__() if not name.startswith("_")), *TOOLS]
@@ -121,7 +121,7 @@ class Client:
     def __repr__(self) -> str:
         return f"<Client of {self._transport}>"
 
-    def _sent(self, call: Call) -> Answer:
+    def _send(self, call: Call) -> Answer:
         pause = FIRST_PAUSE
         for attempt in range(1, self._patience.attempts + 1):
             try:
@@ -177,7 +177,7 @@ def _nearest(name: str, names: Iterable[str]) -> str:
     return f"did you mean `{near[0]}`?" if near else f"there are: {', '.join(names)}."
 
 
-def named(toolset: str) -> str:
+def toolset_name(toolset: str) -> str:
     """The name of a toolset that is asked for as an attribute. Raises AttributeError."""
     if toolset.startswith("_") or toolset not in TOOLS:
         raise AttributeError(f"no toolset {toolset!r}; there are: {', '.join(TOOLS)}")

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from .answers import Answer
-from .calling import Client, ToolCalls, named
+from .calling import Client, ToolCalls, toolset_name
 from .threads import CallThreads
 from .tool_table import TOOLS
 
@@ -92,7 +92,7 @@ class AsyncClient:
     if not TYPE_CHECKING:
 
         def __getattr__(self, toolset: str) -> ToolCalls:
-            return ToolCalls(named(toolset), self.call)
+            return ToolCalls(toolset_name(toolset), self.call)
 
     def __dir__(self) -> list[str]:
         return [*(name for name in super().__dir__() if not name.startswith("_")), *TOOLS]

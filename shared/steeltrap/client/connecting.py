@@ -11,7 +11,7 @@ from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any, Union
 
 from ..errors import InvalidInput
-from .answers import Transport, shown
+from .answers import Transport, excerpt
 from .calling import Client, Patience
 from .calling_in_loop import AsyncClient
 from .over_folder import OverFolder
@@ -88,12 +88,12 @@ def _transport(
     if token is not None or headers is not None:
         raise InvalidInput("`token` and `headers` are for a server: give its URL, such as https://memory.example.")
     if text.startswith(("lambda:", "arn:")):
-        from .over_lambda import OverLambda, checked_name, functions_client, named
+        from .over_lambda import OverLambda, caller_fields, checked_name, functions_client
 
-        caller, name = named(user, agent, conversation), checked_name(text)
+        caller, name = caller_fields(user, agent, conversation), checked_name(text)
         return OverLambda(name, functions or functions_client(), caller, timezone)
     if "://" in text:
-        raise InvalidInput(f"{shown(text)} is no place of memories; give https://..., lambda:NAME or a folder.")
+        raise InvalidInput(f"{excerpt(text)} is no place of memories; give https://..., lambda:NAME or a folder.")
     return _in_process(target, user, agent, conversation, timezone)
 
 

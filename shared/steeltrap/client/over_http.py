@@ -34,7 +34,7 @@ from ..errors import (
     Unavailable,
 )
 from ..version import VERSION
-from .answers import Answer, Call, NoAnswer, checked, described, encoded, not_ours, shown
+from .answers import Answer, Call, NoAnswer, checked, described, encoded, excerpt, not_ours
 
 _PROBLEM: Final = "application/problem+json"
 _CONNECT_SECONDS: Final = 5.0
@@ -117,7 +117,7 @@ class OverHttp:
             with ask(retries=False, redirect=False, preload_content=False) as response:
                 return response.status, response.headers, self._read(response, ends)
         except HTTPError as error:
-            raise self._lost(error) from error
+            raise self._no_answer(error) from error
 
     def _read(self, response: urllib3.BaseHTTPResponse, ends: float) -> bytes:
         # A socket's timeout begins again with every byte.
@@ -130,7 +130,7 @@ class OverHttp:
                 raise NoAnswer(f"{self} did not finish its answer in time.", sent=True)
         return bytes(body)
 
-    def _lost(self, error: HTTPError) -> NoAnswer:
+    def _no_answer(self, error: HTTPError) -> NoAnswer:
         if isinstance(error, SSLError):
             why = f"{self} can't be trusted: its TLS certificate was refused ({error}); check the URL."
             return NoAnswer(why, sent=False, retryable=False)
@@ -171,14 +171,14 @@ class OverHttp:
         kind = "JSON that can't be read" if media.endswith("json") else media or "no type"
         raise not_ours(
             f"{self} answered `{call.tool}` with status {status} and {kind}, not as a steeltrap server does; check the "
-            f"URL. It begins: {shown(body[:1000].decode(errors='replace'))}"
+            f"URL. It begins: {excerpt(body[:1000].decode(errors='replace'))}"
         )
 
     def _error(self, status: int, headers: Mapping[str, str], value: Any) -> SteeltrapError:
         if isinstance(value, dict) and "code" in value and "detail" in value:
             return described(value, message="detail", place=str(self))
         message = value.get("message") if isinstance(value, dict) else None
-        reason = f" ({shown(message)})" if isinstance(message, str) else ""
+        reason = f" ({excerpt(message)})" if isinstance(message, str) else ""
         sentence = (
             f"{self} answered with status {status}{reason}, without an error of steeltrap; check the URL and what is "
             "in front of the server."
@@ -198,9 +198,9 @@ def _base(url: str) -> str:
         parts = urlsplit(url)
         parts.port  # noqa: B018  # raises for one that isn't a number
     except ValueError:
-        raise InvalidInput(f"{shown(url)} is no URL; give one such as https://memory.example.") from None
+        raise InvalidInput(f"{excerpt(url)} is no URL; give one such as https://memory.example.") from None
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise InvalidInput(f"{shown(url)} is no URL; give one such as https://memory.example.")
+        raise InvalidInput(f"{excerpt(url)} is no URL; give one such as https://memory.example.")
     if parts.query or parts.fragment or "@" in parts.netloc:
         raise InvalidInput("Give the URL of the server alone, and what names the user as `token`.")
     return url.rstrip("/")

@@ -20,7 +20,7 @@ from ..errors import (
     Throttled,
     TooLarge,
 )
-from .answers import Answer, Call, NoAnswer, checked, described, encoded, not_ours, shown
+from .answers import Answer, Call, NoAnswer, checked, described, encoded, excerpt, not_ours
 
 PREFIX: Final = "lambda:"
 OPERATION: Final = "{operation}"
@@ -63,7 +63,9 @@ class OverLambda:
         return _answer(call, name, response.get("FunctionError"), answer)
 
     def as_user(self, user: str, *, agent: str | None, conversation: str | None, timezone: str | None) -> "OverLambda":
-        return OverLambda(self.name, self.functions, named(user, agent, conversation), timezone or self.timezone)
+        return OverLambda(
+            self.name, self.functions, caller_fields(user, agent, conversation), timezone or self.timezone
+        )
 
     def close(self) -> None:
         """Nothing is held for one user; boto3's client belongs to nobody alone."""
@@ -72,7 +74,7 @@ class OverLambda:
         return f"the function {self.name}"
 
 
-def named(user: str | None, agent: str | None, conversation: str | None) -> dict[str, str]:
+def caller_fields(user: str | None, agent: str | None, conversation: str | None) -> dict[str, str]:
     """The caller as an event names it. Raises IdentityMissing without a user."""
     if not user:
         raise IdentityMissing('A function has to be told whose memories it works on: connect(..., user="ana").')
@@ -134,7 +136,7 @@ def _answer(call: Call, name: str, failed: object, payload: bytes) -> Answer:
     if isinstance(value, dict) and isinstance(value.get("error"), dict):
         return Answer(error=described(value["error"], message="message", place=f"The function {name}"))
     if not isinstance(value, dict) or "body" not in value:
-        raise not_ours(f"The function {name} doesn't answer as one of steeltrap: {shown(value)}")
+        raise not_ours(f"The function {name} doesn't answer as one of steeltrap: {excerpt(value)}")
     return Answer(body=checked(call, value["body"], f"the function {name}"), outcome=value.get("outcome"))
 
 
@@ -152,5 +154,5 @@ def checked_name(target: str) -> str:
     """The function's name or ARN of `lambda:NAME`, or of an ARN. Raises InvalidInput."""
     name = target.removeprefix(PREFIX)
     if not name or not all(char.isalnum() or char in ":_-$.{}" for char in name):
-        raise InvalidInput(f"{shown(target)} names no function; give one such as lambda:steeltrap-dev-{OPERATION}.")
+        raise InvalidInput(f"{excerpt(target)} names no function; give one such as lambda:steeltrap-dev-{OPERATION}.")
     return name

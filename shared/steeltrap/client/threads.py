@@ -28,12 +28,12 @@ class CallThreads:
             raise RuntimeError(self._closed) from error
         return await running
 
-    async def close(self, then: Callable[[], None] = lambda: None) -> None:
+    async def close(self, last: Callable[[], None] = lambda: None) -> None:
         """Wait for the calls that run, then do the last thing."""
 
         def close() -> None:
             self._threads.shutdown()
-            then()
+            last()
 
         await asyncio.to_thread(close)
 

@@ -88,7 +88,7 @@ def note(call: Call, run: Import) -> Import:
     return run
 
 
-def done(call: Call, run: Import) -> Import:
+def finish(call: Call, run: Import) -> Import:
     """Record that an import is complete."""
     run = replace(run, busy_until=None, process=None, finished_at=call.now())
     call.space.put_import(run)

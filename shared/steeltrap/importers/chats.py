@@ -176,8 +176,8 @@ def _say_chatgpt(chat: Chat, node_id: str, message: JsonObject, zone: tzinfo | N
 def _chatgpt_unseen(message: JsonObject) -> str | None:
     """The name for a message that the site doesn't show; None for one that was said."""
     role = within(message, "author").get("role")
-    hidden = within(message, "metadata").get("is_visually_hidden_from_conversation")
-    if role == "system" or hidden or within(message, "content").get("content_type") in _UNSEEN:
+    is_hidden = within(message, "metadata").get("is_visually_hidden_from_conversation")
+    if role == "system" or is_hidden or within(message, "content").get("content_type") in _UNSEEN:
         return "hidden messages"
     if role not in ("user", "assistant") or message.get("recipient", "all") not in ("all", None):
         return "tool calls and their results"
@@ -324,14 +324,14 @@ def claude_code_parts(file: BinaryIO, name: str, before: int, size: int, filing:
         elif entry.id not in entries:
             tree.add(entry)
             entries[entry.id] = entry
-            if entry.said is None:
+            if entry.message is None:
                 left_out[_UNSAID[entry.kind]] += 1
-    kept_ids = tree.kept()
+    kept_ids = tree.main_line_ids()
     left_out.update(tree.left_out(kept_ids))
     for what, count in left_out.items():
         if count:
             yield LeftOut(what=what, count=count)
-    messages = [(entry, entry.said) for id, entry in entries.items() if entry.said is not None and id in kept_ids]
+    messages = [(entry, entry.message) for id, entry in entries.items() if entry.message is not None and id in kept_ids]
     if not messages:
         yield LeftOut(what="conversations without text")
         return
@@ -417,11 +417,11 @@ class Transcript:
                 continue
             try:
                 check_json(value.value)
-                yield from self._meant(value, where, at)
+                yield from self._parts_of(value, where, at)
             except SteeltrapError as error:
                 yield Flaw(where=where, at=at, sentence=error.message)
 
-    def _meant(self, value: Value, where: str, at: int) -> Iterator[Part]:
+    def _parts_of(self, value: Value, where: str, at: int) -> Iterator[Part]:
         body = value.value
         if not isinstance(body, dict):
             raise InvalidInput(_FORMS)

@@ -51,13 +51,13 @@ def read_document(file: BinaryIO) -> Iterator[Value | Damage]:
     try:
         while following := pieces.peek():
             yield from _array(pieces, text) if following == "[" else _object(pieces, text)
-        broken = None
+        sentence = None
     except Broken as error:
-        broken = str(error)
+        sentence = str(error)
     if text.undecodable:
-        broken = "the file is not valid UTF-8 from here on."
-    if broken:
-        yield Damage(line=pieces.line(), at=text.at(pieces), sentence=broken)
+        sentence = "the file is not valid UTF-8 from here on."
+    if sentence:
+        yield Damage(line=pieces.line(), at=text.at(pieces), sentence=sentence)
 
 
 def _array(pieces: Pieces, text: "_Text", around: JsonObject | None = None, key: str = "") -> Iterator[Value | Damage]:
@@ -85,10 +85,10 @@ def _object(pieces: Pieces, text: "_Text") -> Iterator[Value | Damage]:
     line, began = pieces.line_after_space(), text.at(pieces)
     pieces.take("{")
     fields: JsonObject = {}
-    spent = 0
+    weight = 0
     streamed = oversized = False
     while pieces.peek() != "}":
-        pieces.spent = spent
+        pieces.weight = weight
         key = pieces.key()
         # A record of ours has `messages` too; its content stands before them.
         if key in _STREAMED and pieces.peek() == "[" and "content" not in fields:
@@ -96,13 +96,13 @@ def _object(pieces: Pieces, text: "_Text") -> Iterator[Value | Damage]:
             yield from _array(pieces, text, fields, key)
         else:
             try:
-                fields[key] = pieces.value(spent=pieces.spent)
+                fields[key] = pieces.value(weight=pieces.weight)
             except Oversized as error:
                 if not oversized:
                     yield Damage(line=line, at=text.at(pieces), sentence=str(error))
-                fields, spent, oversized = {}, 0, True
+                fields, weight, oversized = {}, 0, True
             else:
-                spent = pieces.spent
+                weight = pieces.weight
         if pieces.peek() != ",":
             break
         pieces.take(",")

@@ -64,7 +64,7 @@ class Tally:
     episodes: int = 0
     left_out: Counter[str] = field(default_factory=Counter)
     """How much was left out on purpose, by what it is."""
-    kept: dict[str, None] = field(default_factory=dict)
+    metadata_names: dict[str, None] = field(default_factory=dict)
     """The columns and keys that were kept as metadata, in their order."""
     conversations: dict[str, None] = field(default_factory=dict)
     """The conversations that single messages were read of, in their order. Whole ones are closed as they come."""
@@ -84,7 +84,7 @@ class Tally:
         return [counts.as_json(name) for name, counts in islice(self.files.items(), MOST_FILES)]
 
     @property
-    def seen(self) -> int:
+    def count(self) -> int:
         return self.written + self.skipped + self.failed
 
 
@@ -109,7 +109,7 @@ def recorded(
         with suppress(SteeltrapError):
             imports.stop(new_call(), _summed_up(import_run, tally))
         raise
-    imports.done(new_call(), _summed_up(import_run, tally))
+    imports.finish(new_call(), _summed_up(import_run, tally))
 
 
 def _counted(import_run: Import, tally: Tally) -> Import:
@@ -164,7 +164,7 @@ def run(
                 else:
                     imported = importing.import_texts(new_call(), drafts, surroundings=look_around, planned=planned)
                 _note(imported, block, tally, report)
-        advance(block[-1].at, tally.seen)
+        advance(block[-1].at, tally.count)
 
 
 def close(new_call: Callable[[], Call], *, tally: Tally, advance: Callable[[float, int], None]) -> None:
@@ -190,7 +190,7 @@ def _sorted_out(parts: Iterable[Part], tally: Tally, report: Callable[[Flaw], No
                 tally.left_out[part.what] += part.count
                 tally.file(part.file).left_out[part.what] += part.count
             case Kept():
-                tally.kept |= dict.fromkeys(part.names)
+                tally.metadata_names |= dict.fromkeys(part.names)
             case Item():
                 _find(tally, part.file, 1 if part.conversation is None else len(part.conversation.messages))
                 yield part
@@ -278,7 +278,7 @@ def preview(new_call: Callable[[], Call], surveyed: Survey, filing: Filing) -> J
         if len(flaws) < _SHOWN_FLAWS:
             flaws.append(flaw)
 
-    def shown(source: Iterable[Part]) -> Iterator[Part]:
+    def previewed(source: Iterable[Part]) -> Iterator[Part]:
         nonlocal items
         for part in source:
             if isinstance(part, Item):
@@ -290,7 +290,7 @@ def preview(new_call: Callable[[], Call], surveyed: Survey, filing: Filing) -> J
 
     run(
         new_call,
-        shown(parts(surveyed, filing)),
+        previewed(parts(surveyed, filing)),
         tally=tally,
         dry_run=True,
         report=report,
@@ -307,7 +307,7 @@ def preview(new_call: Callable[[], Call], surveyed: Survey, filing: Filing) -> J
         "items": items,
         "first": first,
         "left_out": dict(sorted(tally.left_out.items())),
-        "kept_as_metadata": list(tally.kept),
+        "kept_as_metadata": list(tally.metadata_names),
         "errors": [{"where": flaw.where, "message": flaw.sentence} for flaw in flaws],
         "failed": tally.failed,
     }

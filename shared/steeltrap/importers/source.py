@@ -175,7 +175,7 @@ def survey(
             surveyed.others.append(each)
             continue
         try:
-            document_format = _chosen(each, filing, format, alone=not path.is_dir() and not each.member)
+            document_format = _format_of(each, filing, format, alone=not path.is_dir() and not each.member)
         except InvalidInput as error:
             if not path.is_dir() and not each.member:
                 raise
@@ -188,7 +188,7 @@ def survey(
             surveyed.documents.append((each, document_format))
     flaws = [other for other in surveyed.others if isinstance(other, Flaw)]
     if not surveyed.documents and not flaws:
-        raise InvalidInput(f"{path} has nothing that can be imported. {_known()}")
+        raise InvalidInput(f"{path} has nothing that can be imported. {_formats_sentence()}")
     return surveyed
 
 
@@ -230,7 +230,7 @@ def parts(surveyed: Survey, filing: Filing) -> Iterator[Part]:
         before += document.size
 
 
-def _chosen(document: Document, filing: Filing, name: str | None, *, alone: bool) -> Format | None:
+def _format_of(document: Document, filing: Filing, name: str | None, *, alone: bool) -> Format | None:
     if document.size == 0:
         raise InvalidInput(f"{document.name} is empty.")
     detected = recognised(document)
@@ -247,7 +247,7 @@ def _chosen(document: Document, filing: Filing, name: str | None, *, alone: bool
             raise InvalidInput(f"{document.name} does not look like {FORMATS[name].title}.")
         return FORMATS[name]
     if detected is None and alone:
-        raise InvalidInput(f"{document.name} is of no known format. {_known()}")
+        raise InvalidInput(f"{document.name} is of no known format. {_formats_sentence()}")
     return detected
 
 
@@ -319,5 +319,5 @@ def _checked(part: Part) -> Part:
     return part
 
 
-def _known() -> str:
+def _formats_sentence() -> str:
     return f"import takes {', '.join(format.title for format in FORMATS.values())}."

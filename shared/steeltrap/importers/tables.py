@@ -103,7 +103,7 @@ def _rows(lines: "_Lines", delimiter: str) -> Iterator[tuple[int, list[str] | st
             return
         except (csv.Error, _TooLong) as error:
             yield began, _why(error)
-            for number, line in enumerate(lines.taken[1:], began + 1):
+            for number, line in enumerate(lines.lines[1:], began + 1):
                 alone.line = line
                 try:
                     yield number, next(alone_reader)
@@ -249,7 +249,7 @@ class _Lines:
         self._is_whole = True
         self.number = 0
         self.at = 0
-        self.taken: list[str] = []
+        self.lines: list[str] = []
         self._size = 0
 
     @property
@@ -258,7 +258,7 @@ class _Lines:
 
     def begin_row(self) -> int:
         """Begin to note the lines of a row; the number of its first line."""
-        self.taken = []
+        self.lines = []
         self._size = 0
         return self.number + 1
 
@@ -273,10 +273,10 @@ class _Lines:
         self._size += len(line)
         if not self._is_whole:
             self._end_line()
-            raise _TooLong(len(self.taken) + 1)
-        self.taken.append(line)
+            raise _TooLong(len(self.lines) + 1)
+        self.lines.append(line)
         if self._size > _LONGEST:
-            raise _TooLong(len(self.taken))
+            raise _TooLong(len(self.lines))
         return line
 
     def _next(self) -> str | None:

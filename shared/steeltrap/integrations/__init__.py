@@ -33,20 +33,20 @@ _QUERY_CHARACTERS: Final = 2000
 Row = Mapping[str, Any]
 
 
-def answered(found: Row) -> Sequence[Row]:
+def answered(answer: Row) -> Sequence[Row]:
     """The results of `core.search`. Raises IndexUnavailable where a part of it failed and nothing was found.
 
     For frameworks that have no room for the outcome, so that broken never looks like empty.
     """
-    results: Sequence[Row] = found["results"]
-    if not results and found["outcome"]["kind"] == "degraded":
-        raise IndexUnavailable(found["outcome"]["message"], part="index")
+    results: Sequence[Row] = answer["results"]
+    if not results and answer["outcome"]["kind"] == "degraded":
+        raise IndexUnavailable(answer["outcome"]["message"], part="index")
     return results
 
 
-def recalled(client: "Client", said: str, **which: Any) -> Sequence[Row]:
+def recalled(client: "Client", text: str, **options: Any) -> Sequence[Row]:
     """The memories that fit what was said, best first; of a long text its end counts. Raises SteeltrapError."""
-    return answered(client.core.search(query=said.strip()[-_QUERY_CHARACTERS:], **which))
+    return answered(client.core.search(query=text.strip()[-_QUERY_CHARACTERS:], **options))
 
 
 def framed(rows: Sequence[Row]) -> str:
@@ -75,11 +75,11 @@ def append(client: "Client", messages: Sequence[Row], *, conversation: str, scop
     )
 
 
-def listed(client: "Client", *, page: int = 1000, **which: Any) -> Iterator[Mapping[str, Any]]:
+def listed(client: "Client", *, page: int = 1000, **options: Any) -> Iterator[Mapping[str, Any]]:
     """All memories that `core.list` gives for these arguments, asked for in pages of so many."""
     at = 0
     while True:
-        rows = client.call("core.list", **which, limit=page, offset=at)["memories"]
+        rows = client.call("core.list", **options, limit=page, offset=at)["memories"]
         yield from rows
         at += len(rows)
         if len(rows) < page:

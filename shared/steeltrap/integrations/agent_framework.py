@@ -64,9 +64,9 @@ class SteeltrapContextProvider(ContextProvider):
         query = "\n".join(message.text for message in context.input_messages if _has_words(message))
         if not query:
             return
-        which = {"limit": self._limit, "max_tokens": self._max_tokens, "precision": self._precision}
-        found = await asyncio.to_thread(recalled, self._of(session), query, **which)
-        rows = [row for row in found if row.get("conversation_id") != session.session_id]
+        options = {"limit": self._limit, "max_tokens": self._max_tokens, "precision": self._precision}
+        memories = await asyncio.to_thread(recalled, self._of(session), query, **options)
+        rows = [row for row in memories if row.get("conversation_id") != session.session_id]
         if rows:
             origins = [row["conversation_id"] for row in rows if "conversation_id" in row]
             context.extend_messages(self, [Message("user", [framed(rows)])], origin_session_ids=origins or None)
@@ -77,11 +77,11 @@ class SteeltrapContextProvider(ContextProvider):
         """Store what was said and answered, and make an episode of it. Raises SteeltrapError."""
         answered = context.response.messages if context.response else ()
         # An agent without a name signs with a placeholder.
-        said = [_said(message) for message in context.input_messages if _has_words(message)]
-        said += [_said(message, has_speaker=bool(agent.name)) for message in answered if _has_words(message)]
-        if said and self._stores:
+        turns = [_turn(message) for message in context.input_messages if _has_words(message)]
+        turns += [_turn(message, has_speaker=bool(agent.name)) for message in answered if _has_words(message)]
+        if turns and self._stores:
             client, conversation = self._of(session), session.session_id
-            await asyncio.to_thread(append, client, said, conversation=conversation, scope=self._scope)
+            await asyncio.to_thread(append, client, turns, conversation=conversation, scope=self._scope)
 
     def _of(self, session: AgentSession) -> Client:
         return self._client if isinstance(self._client, Client) else self._client(session)
@@ -92,7 +92,7 @@ def _has_words(message: Message) -> bool:
     return str(message.role) in ("user", "assistant") and bool(message.text.strip())
 
 
-def _said(message: Message, *, has_speaker: bool = True) -> dict[str, Any]:
+def _turn(message: Message, *, has_speaker: bool = True) -> dict[str, Any]:
     """A message as `core.append_messages` takes it."""
     speaker = {"speaker": message.author_name} if message.author_name and has_speaker else {}
     return {"role": str(message.role), "content": message.text, **speaker}

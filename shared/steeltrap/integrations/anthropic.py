@@ -113,10 +113,10 @@ class SteeltrapAsyncMemoryTool(BetaAsyncAbstractMemoryTool):
 
 def _answer(client: Client, command: "BetaMemoryTool20250818Command") -> str:
     # The model's own arguments, of whatever type: the toolset says what is wrong with them.
-    return _asked(client, command.model_dump(exclude_unset=True))
+    return _call(client, command.model_dump(exclude_unset=True))
 
 
-def _asked(client: Client, arguments: Mapping[str, Any]) -> str:
+def _call(client: Client, arguments: Mapping[str, Any]) -> str:
     try:
         return str(client.call("files.memory", **arguments))
     except SteeltrapError as error:

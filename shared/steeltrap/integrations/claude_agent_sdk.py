@@ -109,15 +109,15 @@ class SteeltrapSessionStore(SessionStore):
         await to_thread.run_sync(self._delete, key)
 
     def _append(self, key: "SessionKey", entries: "Sequence[SessionStoreEntry]") -> None:
-        chosen: dict[UUID, tuple[int, SessionStoreEntry]] = {}
+        entries_by_id: dict[UUID, tuple[int, SessionStoreEntry]] = {}
         for number, entry in enumerate(entries, 1):
-            chosen.setdefault(_id_of(key, entry), (number, entry))
-        texts = [_as_json(entry, number) for number, entry in chosen.values()]
+            entries_by_id.setdefault(_id_of(key, entry), (number, entry))
+        texts = [_as_json(entry, number) for number, entry in entries_by_id.values()]
         scope = scope_of(key)
-        places = self._reserve(scope, list(chosen))
+        places = self._reserve(scope, list(entries_by_id))
         items = [
             item
-            for (id, (_, entry)), text in zip(chosen.items(), texts, strict=True)
+            for (id, (_, entry)), text in zip(entries_by_id.items(), texts, strict=True)
             for item in _items(key, id, entry, text, places[id])
         ]
         for start in range(0, len(items), _PUTS):
@@ -128,9 +128,9 @@ class SteeltrapSessionStore(SessionStore):
 
     def _reserve(self, scope: str, ids: Sequence[UUID]) -> Mapping[UUID, int]:
         """Places at the end of a transcript, also where a clock has gone back; those of a failed append again."""
-        asked = 0 if scope in self._last else self._newest(scope)
+        newest = 0 if scope in self._last else self._newest(scope)
         with self._placing:
-            first = max(int(self._now() * 1_000_000), max(asked, self._last.pop(scope, 0)) + 1)
+            first = max(int(self._now() * 1_000_000), max(newest, self._last.pop(scope, 0)) + 1)
             unsure = self._unsure.pop(scope, {})
             places = {id: unsure.get(id, at) for at, id in enumerate(ids, first)}
             self._last[scope], self._unsure[scope] = first + len(ids) - 1, places

@@ -139,10 +139,10 @@ class SteeltrapMemoryService(BaseMemoryService):
             client.call("core.put", items=records[start : start + _PUTS])
 
     def _search(self, user: str, app: str, query: str) -> Sequence[Row]:
-        found = self._of(user).core.search(
+        answer = self._of(user).core.search(
             query=query, scope=scope_of(app), limit=self._limit, precision=self._precision
         )
-        return answered(found)
+        return answered(answer)
 
     def _delete(self, user: str, scope: str, id: str) -> None:
         client = self._of(user)

@@ -36,7 +36,7 @@ class _Batch(NamedTuple):
     """Roles and texts that were handed over at once, and the session, if it is known."""
 
     session: str | None
-    said: tuple[tuple[str, str], ...]
+    turns: tuple[tuple[str, str], ...]
 
 
 class SteeltrapMemoryBlock(BaseMemoryBlock[str]):
@@ -64,17 +64,17 @@ class SteeltrapMemoryBlock(BaseMemoryBlock[str]):
 
     async def _aget(self, messages: list[ChatMessage] | None = None, **_: Any) -> str:
         """The memories that fit what the user said last, "" for none. Raises SteeltrapError."""
-        query = next((text for role, text in _said(reversed(messages or [])) if role == "user"), "")
+        query = next((text for role, text in _turns(reversed(messages or [])) if role == "user"), "")
         if not query:
             return ""
-        which = {"limit": self.limit, "max_tokens": self.max_tokens, "precision": self.precision}
-        return framed(await asyncio.to_thread(recalled, self.client, query, **which))
+        options = {"limit": self.limit, "max_tokens": self.max_tokens, "precision": self.precision}
+        return framed(await asyncio.to_thread(recalled, self.client, query, **options))
 
     async def _aput(self, messages: list[ChatMessage]) -> None:
         """Store what could not be stored before and what was said now, and make episodes. Raises SteeltrapError."""
         sessions = (message.additional_kwargs.get("session_id") for message in messages)
-        batch = _Batch(next(filter(None, sessions), None), tuple(_said(messages)))
-        if batch.said or self._unsent:
+        batch = _Batch(next(filter(None, sessions), None), tuple(_turns(messages)))
+        if batch.turns or self._unsent:
             await asyncio.to_thread(self._store, batch)
 
     async def atruncate(self, content: str, tokens_to_truncate: int) -> str | None:
@@ -90,7 +90,7 @@ class SteeltrapMemoryBlock(BaseMemoryBlock[str]):
     def _store(self, batch: _Batch) -> None:
         with self._lock:
             unsent, self._unsent = self._unsent, {}
-        if batch.said:
+        if batch.turns:
             unsent.setdefault(batch, uuid4())
         try:
             while unsent:
@@ -108,14 +108,14 @@ class SteeltrapMemoryBlock(BaseMemoryBlock[str]):
     def _append(self, batch: _Batch, id: UUID) -> None:
         messages = [
             {"role": role, "content": text, "id": str(uuid5(id, str(number)))}
-            for number, (role, text) in enumerate(batch.said)
+            for number, (role, text) in enumerate(batch.turns)
         ]
         for start in range(0, len(messages), _MESSAGES):
             part = messages[start : start + _MESSAGES]
             append(self.client, part, conversation=batch.session or str(id), scope=self.scope)
 
 
-def _said(messages: Iterable[ChatMessage]) -> Iterator[tuple[str, str]]:
+def _turns(messages: Iterable[ChatMessage]) -> Iterator[tuple[str, str]]:
     """Role and text of what somebody said: calls of tools and their results are left out."""
     for message in messages:
         text = (message.content or "").strip()

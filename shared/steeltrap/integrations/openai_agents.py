@@ -68,8 +68,8 @@ class SteeltrapSession:
         """The items in the order in which they were added; with a limit the newest of them. Raises SteeltrapError."""
         most = self.session_settings.limit if limit is None and self.session_settings else limit
         rows = await asyncio.to_thread(self._rows)
-        chosen = rows if most is None else rows[-most:] if most > 0 else []
-        return [item_of(row) for row in chosen]
+        latest = rows if most is None else rows[-most:] if most > 0 else []
+        return [item_of(row) for row in latest]
 
     async def add_items(self, items: list["TResponseInputItem"]) -> None:
         """Add the items, 50 at a time all or nothing. All are checked first.

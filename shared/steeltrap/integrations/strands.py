@@ -98,19 +98,19 @@ class SteeltrapMemoryStore(MemoryStore):
     async def add_messages(self, messages: "list[Message]", context: "AddMessagesContext | None" = None) -> None:
         """Store what was said; what the manager repeats after a failure is stored once. Raises SteeltrapError."""
         numbers = (context.sequence_numbers if context else None) or [None] * len(messages)
-        said: list[dict[str, Any]] = []
+        turns: list[dict[str, Any]] = []
         ids: dict[tuple[int, str], str] = {}
         for message, number in zip(messages, numbers, strict=True):
             if not (text := _text(message)):
                 continue
-            said.append({"role": message["role"], "content": text})
+            turns.append({"role": message["role"], "content": text})
             if number is not None:
                 # Agents that share the store number alike: only what failed is known by its number.
-                said[-1]["id"] = ids[number, text] = self._failed.pop((number, text), "") or str(uuid4())
-        if not said:
+                turns[-1]["id"] = ids[number, text] = self._failed.pop((number, text), "") or str(uuid4())
+        if not turns:
             return
         try:
-            await asyncio.to_thread(append, self._client, said, conversation=self._conversation, scope=self._scope)
+            await asyncio.to_thread(append, self._client, turns, conversation=self._conversation, scope=self._scope)
         except BaseException:
             self._failed.update(ids)
             raise
@@ -147,11 +147,11 @@ class SteeltrapMemoryStore(MemoryStore):
         if not self.writable:
             return []
         prefix = "" if self.name == NAME else f"{_tool_prefix(self.name)}_"
-        whose = f"Only for memories of the store {self.name}: {self.description}"
+        description = f"Only for memories of the store {self.name}: {self.description}"
         tools = []
         for change in (revise_memory, forget_memory, undo_memory_change):
             does = str(change.__doc__).splitlines()[0]
-            tools.append(tool(name=prefix + change.__name__, description=f"{does}\n\n{whose}")(change))
+            tools.append(tool(name=prefix + change.__name__, description=f"{does}\n\n{description}")(change))
         return tools
 
 

@@ -106,7 +106,7 @@ def _is_tag(look: str, *, is_type: bool) -> bool:
 
     `is_type` says that a name stands before it, as in `Promise<Response>`.
     """
-    lead, name, rest = _split(look)
+    lead, name, rest = _parts(look)
     if "|" in lead:
         return True
     is_spaced, is_closing, is_ended = " " in lead, "/" in lead, rest.lstrip(" /|").startswith(">")
@@ -126,7 +126,7 @@ def _is_tag(look: str, *, is_type: bool) -> bool:
 
 def _is_bracketed(look: str, original: str) -> bool:
     """Whether `[` and this are a mark, such as `[/INST]`: a name, and its bracket."""
-    _, name, rest = _split(look)
+    _, name, rest = _parts(look)
     joined = name.replace("_", "")
     is_name = joined in _JOINED_BRACKETED or (joined in _CAPITALS and not any(map(str.islower, original)))
     return is_name and rest.lstrip(" ").startswith("]")
@@ -137,7 +137,7 @@ _JOINED_BRACKETED: Final = frozenset(each.replace("_", "") for each in _BRACKETE
 _SPLIT: Final = re.compile(r"([\W_]*+)([\w]*+)")
 
 
-def _split(look: str) -> tuple[str, str, str]:
+def _parts(look: str) -> tuple[str, str, str]:
     """The part before a name, the name, and what follows it."""
     parts = _SPLIT.match(look)
     assert parts is not None
@@ -149,7 +149,7 @@ def _look_of(text: str) -> str:
     looks: list[str] = []
     letters = 0
     for char in text:
-        look = _seen(char)
+        look = _look_of_character(char)
         looks.append(look)
         letters += look.isalnum()
         if letters == _LONGEST:
@@ -158,7 +158,7 @@ def _look_of(text: str) -> str:
 
 
 @lru_cache(maxsize=4096)
-def _seen(char: str) -> str:
+def _look_of_character(char: str) -> str:
     """The look of a character: Latin in lower case, `_` for what joins words, nothing if it is invisible."""
     if _TAGS + 0x20 <= ord(char) <= _TAGS + 0x7E:
         char = chr(ord(char) - _TAGS)

@@ -83,7 +83,7 @@ class Pieces:
         self._lines_behind = 0
         self._ended = False
         self._open = 0
-        self.spent = 0
+        self.weight = 0
 
     @property
     def ahead(self) -> int:
@@ -121,15 +121,15 @@ class Pieces:
         except _Full as error:
             raise Broken(str(error)) from None
 
-    def value(self, *, spent: int | None = None) -> Any:
+    def value(self, *, weight: int | None = None) -> Any:
         """The next value, whatever it is. With `spent` it is a part of one that takes so much already.
 
         Raises Broken, and Oversized behind a value that is too large.
         """
-        self.spent = spent or 0
+        self.weight = weight or 0
         self._open = 0
         try:
-            return self._value(0, weighed=spent is not None)
+            return self._value(0, weighed=weight is not None)
         except _Full as error:
             self._read_over(self._open)
             raise Oversized(str(error)) from None
@@ -198,14 +198,14 @@ class Pieces:
 
     def _long_string(self) -> str:
         """A string that goes on behind the window: with many escapes the parser would take a second for all of it."""
-        wanted = max(PIECE, _TOKEN)
+        length = max(PIECE, _TOKEN)
         parts: list[str] = []
         size = 0
         self._position += 1
         while True:
             self._cut()
-            self._look_ahead(wanted)
-            piece = self._text[self._position : self._position + wanted]
+            self._look_ahead(length)
+            piece = self._text[self._position : self._position + length]
             end = _end_of_whole(piece)
             is_last = piece[end : end + 1] == '"'
             if size <= MAX_STRING:
@@ -270,8 +270,8 @@ class Pieces:
         return key
 
     def _spend(self, weight: int) -> None:
-        self.spent += weight
-        if self.spent > self._most:
+        self.weight += weight
+        if self.weight > self._most:
             raise _Full(
                 f"a single item here takes more than {self._most // 1024**2:.0f} MiB when it is read; split it."
             )

@@ -178,17 +178,17 @@ def _check_json(value: object, depth: int, path: _Path) -> None:
         raise InvalidInput(f"`{_top(path)}` is nested more than {MAX_JSON_DEPTH} levels deep; flatten it.")
     if isinstance(value, str):
         if not value.isascii() or "\x00" in value:
-            check_text(_written(path), value)
+            check_text(_path_text(path), value)
     elif isinstance(value, float) and value - value != 0:
-        raise InvalidInput(f"`{_written(path)}` must be a finite number; leave it out, or send it as a string.")
+        raise InvalidInput(f"`{_path_text(path)}` must be a finite number; leave it out, or send it as a string.")
     elif isinstance(value, int) and not -(2**63) <= value < 2**63:
-        raise InvalidInput(f"`{_written(path)}` must be an integer of at most 64 bits; send it as a string.")
+        raise InvalidInput(f"`{_path_text(path)}` must be an integer of at most 64 bits; send it as a string.")
     elif isinstance(value, dict):
         for key, item in value.items():
             if not isinstance(key, str):
-                raise InvalidInput(f"`{_written(path)}` has a key that is not a string.")
+                raise InvalidInput(f"`{_path_text(path)}` has a key that is not a string.")
             if not key.isascii() or "\x00" in key:
-                check_text(_written(path) or "arguments", key)
+                check_text(_path_text(path) or "arguments", key)
             _check_json(item, depth + 1, (path, key))
     elif isinstance(value, list | tuple):
         for number, item in enumerate(value):
@@ -201,7 +201,7 @@ def _top(path: _Path) -> str:
     return cut(path[1]) if path else ""
 
 
-def _written(path: _Path) -> str:
+def _path_text(path: _Path) -> str:
     """A path as it is told: its ends, where it is long."""
     keys: list[str] = []
     while path:

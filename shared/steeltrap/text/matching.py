@@ -53,10 +53,10 @@ def admits(filter: Filter, memory: Memory, now: datetime) -> bool:
 
 
 def _has(metadata: JsonObject, pairs: JsonObject) -> bool:
-    return all(key in metadata and _same(metadata[key], value) for key, value in pairs.items())
+    return all(key in metadata and _equal(metadata[key], value) for key, value in pairs.items())
 
 
-def _same(value: Any, other: Any) -> bool:
+def _equal(value: Any, other: Any) -> bool:
     if isinstance(value, list | dict) or isinstance(other, list | dict):
         return False
     return isinstance(value, bool) == isinstance(other, bool) and bool(value == other)

@@ -110,15 +110,15 @@ def without_said(episode: Memory, lost_keys: Collection[SaidKey]) -> Memory | No
 
     A text that someone wrote in place of the summary stays, unless it has their words.
     """
-    lost = [message for message in episode.messages if said_key(episode, message) in lost_keys]
+    removed = [message for message in episode.messages if said_key(episode, message) in lost_keys]
     messages = tuple(message for message in episode.messages if said_key(episode, message) not in lost_keys)
-    if not lost:
+    if not removed:
         return episode
     if not messages:
         return None
     times = [message.time for message in messages if message.time is not None]
     is_own = episode.content != summary(episode.messages)
-    stays = is_own and not Words(message.content for message in lost).are_in([Folded(episode.content)])
+    stays = is_own and not Words(message.content for message in removed).are_in([Folded(episode.content)])
     return replace(
         episode,
         content=episode.content if stays else summary(messages),

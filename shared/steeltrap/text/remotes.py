@@ -111,7 +111,7 @@ def path_of(remote: str) -> str | None:
     return remote if _DRIVE.match(remote) or not _SCP.fullmatch(remote) else None
 
 
-def named(remote: str) -> str | None:
+def canonical_address(remote: str) -> str | None:
     """`host/path`, the same for every address of one remote repository, without scheme, credentials, default port,
     query and `.git`. None for a folder of this machine and for an address of no known form."""
     if path_of(remote) is not None:

@@ -57,7 +57,7 @@ def extract(text: str, budget: int) -> str:
     if len(text) <= budget:
         return text
     parts = list(dict.fromkeys(sentences(text)))
-    ranked = sorted(range(len(parts)), key=_worth(parts), reverse=True)
+    ranked = sorted(range(len(parts)), key=_value_of(parts), reverse=True)
     picks: list[int] = []
     room = budget
     for i in ranked:
@@ -130,18 +130,18 @@ def _ends(part: str, match: re.Match[str], follows: str) -> bool:
     return follows in "¿¡"
 
 
-def _worth(parts: list[str]) -> Callable[[int], float]:
+def _value_of(parts: list[str]) -> Callable[[int], float]:
     analysed = [set(tokens(part)) for part in parts]
     mentions = Counter(token for of_part in analysed for token in of_part)
 
-    def worth(i: int) -> float:
+    def value(i: int) -> float:
         if not analysed[i]:
             return 0.0
         mean = fsum(log(1 + mentions[token]) for token in analysed[i]) / len(analysed[i])
         figures = 0.1 if any(char.isdigit() for char in parts[i]) else 0.0
         return mean + figures + (0.2 if i == 0 else 0.0)
 
-    return worth
+    return value
 
 
 SUMMARY_CHARACTERS: Final = 400
@@ -156,7 +156,7 @@ class _Sentence(NamedTuple):
     """A sentence, who says it, and its telling words."""
 
     text: str
-    who: str
+    speaker: str
     role: str
     tokens: frozenset[str]
 
@@ -206,13 +206,13 @@ def _whole(sentence: str) -> str:
 
 def _sentences(messages: Sequence[Message]) -> list[_Sentence]:
     return [
-        _Sentence(text, who(message), message.role, frozenset(tokens(text)) - STOP_WORDS)
+        _Sentence(text, speaker_label(message), message.role, frozenset(tokens(text)) - STOP_WORDS)
         for message in messages
         for text in sentences(message.content)
     ]
 
 
-def who(message: Message) -> str:
+def speaker_label(message: Message) -> str:
     """The name that a summary puts before what someone says: the speaker's, else the role."""
     return " ".join((message.speaker or message.role.capitalize()).split())
 
@@ -250,8 +250,8 @@ def _joined(parts: Sequence[_Sentence], picks: Sequence[int]) -> str:
     words: list[str] = []
     speaker = None
     for i in sorted(picks):
-        if parts[i].who != speaker:
-            speaker = parts[i].who
+        if parts[i].speaker != speaker:
+            speaker = parts[i].speaker
             words.append(f"{speaker}:")
         words.append(parts[i].text)
     return " ".join(words)

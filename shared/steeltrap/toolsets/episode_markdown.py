@@ -60,8 +60,8 @@ def _details(memory: Memory, room: int) -> list[str]:
         if (cost := estimate_tokens(line)) <= room:
             room -= cost
             visible.append(line)
-    if hidden := len(lines) - len(visible):
-        visible.append(f"(+{_number(hidden, 'message')})")
+    if hidden_count := len(lines) - len(visible):
+        visible.append(f"(+{_number(hidden_count, 'message')})")
     return visible
 
 

@@ -34,7 +34,7 @@ def memory_lines(call: Call, memories: Sequence[Memory], texts: Sequence[str] | 
     """One line per memory: its shortest unambiguous id, its day, its text or what is to be shown of it. The line of
     an untrusted agent's names the agent; the line of the project's says so, and that of what was superseded."""
     ids = short_ids(call, [memory.id for memory in memories])
-    contents = [shown(call, memory) for memory in memories] if texts is None else texts
+    contents = [shown_text(call, memory) for memory in memories] if texts is None else texts
     heads = [f"[{id}] {day_of(call, memory)}" for id, memory in zip(ids, memories, strict=True)]
     lines = zip(heads, memories, contents, strict=True)
     return [
@@ -82,7 +82,7 @@ def inert(text: str) -> str:
     return "\\n".join(without_marks(text.strip()).splitlines())
 
 
-def shown(call: Call, memory: Memory) -> str:
+def shown_text(call: Call, memory: Memory) -> str:
     """The content of a memory as a model is shown it: inert, and without secrets, which may have been saved before."""
     return inert(without_secrets(call, memory.content))
 

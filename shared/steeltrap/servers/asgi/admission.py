@@ -259,7 +259,7 @@ class Bodies:
 
     def __init__(self, most: int = MAX_HELD_BYTES) -> None:
         self._most = most
-        self.held = 0
+        self.held_bytes = 0
 
     @asynccontextmanager
     async def read(self, scope: Scope, receive: Receive, bounds: Bounds, what: str) -> AsyncIterator[bytearray]:
@@ -278,13 +278,13 @@ class Bodies:
                 message = await receive()
                 part, more = _part(message)
                 bounds.check_size(len(body) + len(part), what)
-                if len(body) + len(part) > SMALL_BYTES and self.held + len(part) > self._most:
+                if len(body) + len(part) > SMALL_BYTES and self.held_bytes + len(part) > self._most:
                     raise _no_room()
-                self.held += len(part)
+                self.held_bytes += len(part)
                 body += part
             yield body
         finally:
-            self.held -= len(body)
+            self.held_bytes -= len(body)
 
 
 def _part(message: Message) -> tuple[bytes, bool]:

@@ -110,7 +110,7 @@ class ApiKeys:
                 expires_at="" if expires is None else expires.isoformat(timespec="seconds"),
                 permissions=caller.permissions,
             )
-            content = json.dumps(_written(key), ensure_ascii=False).encode()
+            content = json.dumps(_record(key), ensure_ascii=False).encode()
             # A service may have made what it says was there.
             if self.folder.create(_file(id), content) or self.folder.read(_file(id)) == [content]:
                 return key, secret
@@ -141,7 +141,7 @@ def _file(id: str) -> str:
     return f"{id}.json"
 
 
-def _written(key: ApiKey) -> JsonObject:
+def _record(key: ApiKey) -> JsonObject:
     """A key's record as its file has it, which versions without scopes of tokens read, too."""
     fields = asdict(key)
     del fields["permissions"]["missing_scope"]

@@ -105,7 +105,7 @@ class IssuerKeys:
 
     def key(self, kid: str) -> jwt.PyJWK | None:
         """A key, None when the issuer has none of this id. Raises Unavailable when the issuer does not answer."""
-        if (key := self._known(kid)) is not None:
+        if (key := self._cached(kid)) is not None:
             return key
         # One asks. The others wait only for the first keys, or those in place of old ones, of an issuer that is well:
         # whoever makes up key ids must not hold up calls that need no issuer.
@@ -113,16 +113,16 @@ class IssuerKeys:
         if not self._lock.acquire(timeout=_WAIT_SECONDS if waits else 0):
             raise _unanswered(_WAIT_SECONDS)
         try:
-            if self._monotonic() >= self._again and self._known(kid) is None:
+            if self._monotonic() >= self._again and self._cached(kid) is None:
                 self._answered = self._ask()
-            key = self._known(kid)
+            key = self._cached(kid)
         finally:
             self._lock.release()
         if key is None and not self._answered:
             raise _unanswered(PAUSE_SECONDS)
         return key
 
-    def _known(self, kid: str) -> jwt.PyJWK | None:
+    def _cached(self, kid: str) -> jwt.PyJWK | None:
         return self._keys.get(kid) if self._monotonic() < self._until else None
 
     def _ask(self) -> bool:
@@ -155,8 +155,8 @@ def _unanswered(seconds: float) -> Unavailable:
 def _fetch(url: str) -> JsonObject:
     """The JSON object at an address, which must answer itself. Raises OSError, HTTPException, ValueError."""
     request = urllib.request.Request(url, headers={"Accept": "application/json"})
-    with urllib.request.build_opener(_NoRedirect()).open(request, timeout=_FETCH_SECONDS) as got:
-        document = json.loads(got.read(_MOST_BYTES))
+    with urllib.request.build_opener(_NoRedirect()).open(request, timeout=_FETCH_SECONDS) as response:
+        document = json.loads(response.read(_MOST_BYTES))
     if not isinstance(document, dict):
         raise ValueError("its answer is not a JSON object")
     return document
@@ -177,8 +177,8 @@ def _is_trustworthy(url: str) -> bool:
         parts = urlsplit(url)
         if parts.scheme == "https":
             return bool(parts.hostname)
-        here = parts.hostname == "localhost" or ip_address(parts.hostname or "").is_loopback
-        return parts.scheme == "http" and here
+        is_local = parts.hostname == "localhost" or ip_address(parts.hostname or "").is_loopback
+        return parts.scheme == "http" and is_local
     except ValueError:
         return False
 

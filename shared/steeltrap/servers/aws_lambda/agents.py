@@ -319,7 +319,7 @@ def interceptor_handler(*, settings: Settings | None = None, telemetry: Telemetr
         except SteeltrapError as error:
             _log.info("refused", extra={"error": error.code})
             return _output("transformedGatewayResponse", {"statusCode": 403, "body": _refusal(body, error)})
-        return _output("transformedGatewayRequest", {"headers": {CALLER_HEADER: _written(caller)}, "body": body})
+        return _output("transformedGatewayRequest", {"headers": {CALLER_HEADER: _header_value(caller)}, "body": body})
 
     return instrumented(handler, reporting(telemetry, is_own=settings is None))
 
@@ -351,7 +351,7 @@ def _claims(token: str | None) -> Mapping[str, Any]:
     return claims if isinstance(claims, dict) else {}
 
 
-def _written(caller: Caller) -> str:
+def _header_value(caller: Caller) -> str:
     """The caller as a header carries it: JSON in ASCII."""
     fields = {
         "user_id": caller.user.user_id,

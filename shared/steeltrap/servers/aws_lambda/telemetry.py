@@ -78,7 +78,7 @@ class Telemetry:
     def observe(self, measure: Measure) -> None:
         """One line of a call, and its metrics."""
         self._calls += 1
-        stages = {name: round(spent, 1) for name, spent in measure.stages.items()}
+        stages = {name: round(duration, 1) for name, duration in measure.stages.items()}
         facts = {"tool": measure.tool, "milliseconds": round(measure.milliseconds, 1), "stages": stages}
         ended = {
             "error": measure.error,

@@ -121,8 +121,8 @@ def open_safely(open: Open) -> Door:
 def served(catalogue: Catalogue, tool: Tool, operation: str) -> Tool:
     """The tool, if it is of this operation. Raises NotFound."""
     if tool.operation != operation:
-        here = ", ".join(other.full_name for other in catalogue.tools() if other.operation == operation)
-        raise NotFound(f"`{tool.full_name}` is not served here; this function serves: {here}.")
+        served = ", ".join(other.full_name for other in catalogue.tools() if other.operation == operation)
+        raise NotFound(f"`{tool.full_name}` is not served here; this function serves: {served}.")
     return tool
 
 

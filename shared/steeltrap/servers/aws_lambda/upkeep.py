@@ -84,9 +84,9 @@ def _migrate(event: JsonObject, door: Door, ends: float, pause: Callable[[float]
     return {"Migrated": str(run.users), "Left": str(run.left + run.failed)}
 
 
-def _log_failure(whose: UserRef | None, error: SteeltrapError) -> None:
+def _log_failure(user: UserRef | None, error: SteeltrapError) -> None:
     # The log carries a user's key, which is a digest, and never the id.
-    _log.error("the upkeep of %s failed: %s", "the list of users" if whose is None else whose.key, error.message)
+    _log.error("the upkeep of %s failed: %s", "the list of users" if user is None else user.key, error.message)
 
 
 _ANSWER_SECONDS: Final = 10

@@ -107,7 +107,7 @@ def respond(
         "path": request.url.path,
         "writes": writes,
         "known": is_known,
-        "who": _who(caller),
+        "who": _user(caller),
         "sessions": console.sessions is not None,
         "notice": notice,
         "degraded": "",
@@ -117,7 +117,7 @@ def respond(
     return Response(html, page.status, headers, media_type="text/html")
 
 
-def _who(caller: Caller | None) -> dict[str, str] | None:
+def _user(caller: Caller | None) -> dict[str, str] | None:
     """The user who looks, and what tells them apart; None for this computer's own."""
     if caller is None or (caller.user == UserRef("local") and not caller.user.tenant):
         return None

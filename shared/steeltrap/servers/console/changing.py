@@ -25,13 +25,13 @@ _EMPTIED: Final = {
 
 
 def new_form(request: PageRequest) -> Page:
-    values = {"kept": _kept(request), "once": token_urlsafe(16), "error": "", "id": "", "version": 1}
+    values = {"kept": _form(request), "once": token_urlsafe(16), "error": "", "id": "", "version": 1}
     return Page(template="edit.html", values=values)
 
 
 def create(request: PageRequest) -> Reply:
     """Save what the form says; the same form twice is one memory."""
-    form = {name: value for name, value in _given(request).items() if value not in ("", [], False)}
+    form = {name: value for name, value in _fields(request).items() if value not in ("", [], False)}
     try:
         answer = request.ask("save", once=first(request.form, "once") or None, **_arguments(request, form))
     except SteeltrapError as error:
@@ -45,7 +45,7 @@ def create(request: PageRequest) -> Reply:
 def edit_form(request: PageRequest) -> Page:
     """The form with what is stored, or with what somebody typed before they had to sign in again."""
     memory = request.ask("get", id=request.id)
-    form = _kept(request) if request.form else _stored(request, memory)
+    form = _form(request) if request.form else _stored(request, memory)
     version = _version(request) or memory["version"]
     values = {"kept": form, "id": memory["id"], "version": version, "error": "", "once": ""}
     return Page(template="edit.html", values=values)
@@ -57,7 +57,7 @@ def edit(request: PageRequest) -> Reply:
     if version is None:
         raise InvalidInput("The form has no version; open the memory again.")
     memory = request.ask("get", id=request.id)
-    fields = _given(request)
+    fields = _fields(request)
     current_fields = _comparable(request, memory)
     changes = {name: value for name, value in fields.items() if value != current_fields[name]}
     if not changes:
@@ -71,7 +71,7 @@ def edit(request: PageRequest) -> Reply:
             return _both_texts(request, request.ask("get", id=request.id))
         if not error.fixable or error.code == "not_found":
             raise
-        values = {"kept": _kept(request), "id": memory["id"], "version": version, "error": error.message, "once": ""}
+        values = {"kept": _form(request), "id": memory["id"], "version": version, "error": error.message, "once": ""}
         return Page(template="edit.html", values=values, status=400)
     return Redirect(url(memory_url(memory["id"]), said="saved"))
 
@@ -136,7 +136,7 @@ def _undo(request: PageRequest, version: int | None) -> bool:
 
 def _both_texts(request: PageRequest, memory: JsonObject) -> Page:
     """The text that is stored by now, that of the form, and a form that may overwrite it knowingly."""
-    form = _kept(request)
+    form = _form(request)
     values = {
         "memory": memory,
         "kept": form,
@@ -151,13 +151,13 @@ def _both_texts(request: PageRequest, memory: JsonObject) -> Page:
     return Page(template="conflict.html", values=values, status=409)
 
 
-def _given(request: PageRequest) -> dict[str, Any]:
-    form = _kept(request)
+def _fields(request: PageRequest) -> dict[str, Any]:
+    form = _form(request)
     tags = [tag for part in form.pop("tags").split(",") if (tag := part.strip())]
     return {**form, "tags": tags, "pinned": form["pinned"] == "true"}
 
 
-def _kept(request: PageRequest) -> dict[str, str]:
+def _form(request: PageRequest) -> dict[str, str]:
     """The text of the form, with line ends as they are stored: a browser sends others."""
     return {name: first(request.form, name).replace("\r\n", "\n") for name in (*_TEXTS, *_DAYS, "pinned")}
 

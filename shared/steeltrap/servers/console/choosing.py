@@ -30,26 +30,26 @@ class Chosen(NamedTuple):
 
 def choose(request: PageRequest) -> Reply:
     """Do with the chosen memories what the button says, or ask what is missing for it."""
-    choices = _chosen(request)
+    choices = _choices(request)
     match first(request.form, "do"):
         case "delete":
-            return _done(request, "deleted", choices, _delete)
+            return _change_each(request, "deleted", choices, _delete)
         case "tag" | "move" as what:
             return Page(template="choose.html", values={"what": what, "chosen": choices, **_tags_of(request, choices)})
         case "tag-now":
             additions, removals = (_names(first(request.form, name)) for name in ("add", "remove"))
             if not additions and not removals:
                 raise InvalidInput("Name a tag to add or to take away.")
-            return _done(request, "tagged", choices, lambda ask, one: _tag(ask, one, additions, removals))
+            return _change_each(request, "tagged", choices, lambda ask, one: _tag(ask, one, additions, removals))
         case "move-now":
             scope = check_scope(first(request.form, "scope").strip())
-            return _done(request, "moved", choices, lambda ask, one: _move(ask, one, scope), scope=scope)
+            return _change_each(request, "moved", choices, lambda ask, one: _move(ask, one, scope), scope=scope)
         case "merge":
             if not 2 <= len(choices) <= _MOST_MERGED:
                 raise InvalidInput(f"Choose 2 to {_MOST_MERGED} memories to merge; {len(choices)} are chosen.")
             return Redirect(url("/console/merge", id=[each.id for each in choices]))
         case "undo":
-            return _done(request, "undone", choices, _undo)
+            return _change_each(request, "undone", choices, _undo)
     raise InvalidInput("Say what to do with the chosen memories: delete, tag, move or merge.")
 
 
@@ -74,7 +74,7 @@ def merge(request: PageRequest) -> Reply:
     return Redirect(url(memory_url(merged["id"]), said="merged"))
 
 
-def _chosen(request: PageRequest) -> list[Chosen]:
+def _choices(request: PageRequest) -> list[Chosen]:
     choices: dict[str, Chosen] = {}
     for value in request.form.get("chosen", ()):
         id, _, version = value.rpartition(":")
@@ -88,7 +88,7 @@ def _chosen(request: PageRequest) -> list[Chosen]:
     return list(choices.values())
 
 
-def _done(
+def _change_each(
     request: PageRequest,
     what: str,
     choices: list[Chosen],
@@ -98,7 +98,7 @@ def _done(
     """The page of what was done. A change answers the new version, None where nothing was to be done."""
     results: list[Chosen] = []
     reasons: Counter[str] = Counter()
-    same = 0
+    unchanged = 0
     for number, one in enumerate(choices):
         try:
             version = change(request.ask, one)
@@ -108,9 +108,9 @@ def _done(
                 break
             reasons[_CHANGED if error.code in ("conflict", NotFound.code) else error.message] += 1
             continue
-        same += version is None
+        unchanged += version is None
         results += [] if version is None else [Chosen(one.id, version)]
-    values: JsonObject = {"what": what, "changed": results, "same": same, "left": reasons.most_common()}
+    values: JsonObject = {"what": what, "changed": results, "same": unchanged, "left": reasons.most_common()}
     return Page(template="chosen.html", values={"scope": "", **values, **more})
 
 

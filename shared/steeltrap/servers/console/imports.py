@@ -18,7 +18,7 @@ def imports_page(request: PageRequest) -> Page:
     page = request.ask("list_imports", limit=_RUNS, offset=offset)
     following = offset + _RUNS
     values = {
-        "runs": [_shown(request, run) for run in page["imports"]],
+        "runs": [_run(request, run) for run in page["imports"]],
         "total": page["total"],
         "more": url("/console/imports", offset=following) if following < page["total"] else "",
     }
@@ -29,17 +29,17 @@ def import_page(request: PageRequest) -> Page:
     """One import: what became of each file, and the memories that it brought. Raises NotFound."""
     [run] = request.ask("list_imports", id=request.id)["imports"]
     offset = number_of(request.query, "offset")
-    brought = request.ask(
+    answer = request.ask(
         "list", import_id=run["id"], order="happened", limit=_ROWS, offset=offset, include_superseded=True
     )
     following = offset + _ROWS
     values: JsonObject = {
-        "run": _shown(request, run),
+        "run": _run(request, run),
         "files": run.get("files", []),
         "more_files": max(0, run.get("file_count", 0) - len(run.get("files", ()))),
-        "rows": [row(memory, request.zone) for memory in brought["memories"]],
-        "total": brought["total"],
-        "more": url(_path(run), offset=following) if following < brought["total"] else "",
+        "rows": [row(memory, request.zone) for memory in answer["memories"]],
+        "total": answer["total"],
+        "more": url(_path(run), offset=following) if following < answer["total"] else "",
         "grouped": False,
         "chooses": False,
         "words": [],
@@ -59,7 +59,7 @@ def undo_import(request: PageRequest) -> Page:
     return Page(template="undo_import.html", values={"id": request.id, "undone": {"more": False, **undone}})
 
 
-def _shown(request: PageRequest, run: JsonObject) -> dict[str, Any]:
+def _run(request: PageRequest, run: JsonObject) -> dict[str, Any]:
     ended = run.get("undone_at") or run.get("finished_at")
     return {
         **{"formats": [], "episodes": 0, "kept": 0, "found": 0},

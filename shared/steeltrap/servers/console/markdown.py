@@ -52,7 +52,7 @@ def without_marks(text: str) -> str:
     tokens = _parser().parse(text)
     if _kinds(tokens) <= _PLAIN:
         return text
-    return " · ".join(filter(None, map(_said, tokens)))
+    return " · ".join(filter(None, map(_text_of, tokens)))
 
 
 def _may_have_marks(text: str) -> bool:
@@ -63,7 +63,7 @@ def _kinds(tokens: Sequence[Token]) -> set[str]:
     return {token.type for token in tokens} | {child.type for token in tokens for child in token.children or ()}
 
 
-def _said(token: Token) -> str:
+def _text_of(token: Token) -> str:
     """The text that a token says."""
     if token.type in ("fence", "code_block"):
         return token.content.strip("\n")

@@ -34,7 +34,7 @@ def home(request: PageRequest) -> Page:
     if request.fragment:
         part = "rows.html" if first(request.query, "part") == "rows" else "results_part.html"
         return Page(template="home.html", part=part, values=values)
-    return Page(template="home.html", values={**values, **_facets(request), "said": said(request)})
+    return Page(template="home.html", values={**values, **_facets(request), "said": report(request)})
 
 
 def ready(request: PageRequest) -> Page:
@@ -85,7 +85,7 @@ def trash(request: PageRequest) -> Page:
         "rows": rows,
         "total": page["total"],
         "more": more,
-        "said": said(request),
+        "said": report(request),
         "retention_days": request.door.rules.retention.total_seconds() / 86400,
     }
     return Page(template="trash.html", part="trash_rows.html", values=values)
@@ -104,7 +104,7 @@ def _names(conditions: Mapping[str, str], rows: Sequence[Row]) -> dict[str, str]
     return {**names, "conversation": name} if name else names
 
 
-def said(request: PageRequest) -> dict[str, str] | None:
+def report(request: PageRequest) -> dict[str, str] | None:
     """The report of what was just done, as the address of a redirect tells it: a word of ours, and an id."""
     message = first(request.query, "said")
     return {"done": message, "id": first(request.query, "about")[:64]} if message else None
@@ -112,7 +112,7 @@ def said(request: PageRequest) -> dict[str, str] | None:
 
 def _hits(request: PageRequest, query: str) -> JsonObject:
     offset = number_of(request.query, "offset")
-    fields = _given(request)
+    fields = _arguments(request)
     day = (fields.pop("happened_after", None), fields.pop("happened_before", None))
     # A search at each key pressed says nothing of what matters to the user.
     fields |= {"why": True, "related_only": True, "count_access": False}
@@ -167,7 +167,7 @@ def _newest(request: PageRequest, base: str, limit: int) -> JsonObject:
 def _page(request: PageRequest, base: str, limit: int, fields: Mapping[str, Any]) -> JsonObject:
     offset = number_of(request.query, "offset")
     before = _moment(first(request.query, "before"))
-    fields = {**_given(request), **fields}
+    fields = {**_arguments(request), **fields}
     page = request.ask("list", limit=limit, offset=offset, created_before=_text(before), **fields)
     memories = page["memories"]
     if before is None and memories:
@@ -190,7 +190,7 @@ def _page(request: PageRequest, base: str, limit: int, fields: Mapping[str, Any]
     }
 
 
-def _given(request: PageRequest) -> dict[str, Any]:
+def _arguments(request: PageRequest) -> dict[str, Any]:
     """The conditions of the address as arguments of list and search."""
     form = conditions(request)
     fields: dict[str, Any] = {"include_superseded": True} if "superseded" in form else {}
@@ -300,12 +300,12 @@ def _runs(a: Sequence[str], b: Sequence[str], budget: Budget) -> Iterator[tuple[
         rest += 1
     end_a, end_b = len(a) - rest, len(b) - rest
     at_a, at_b = start, start
-    for x, y, length in (*_kept(a[start:end_a], b[start:end_b], budget), (end_a - start, end_b - start, rest)):
+    for x, y, length in (*_common_runs(a[start:end_a], b[start:end_b], budget), (end_a - start, end_b - start, rest)):
         yield "".join(a[at_a : start + x]), "".join(b[at_b : start + y]), "".join(a[start + x : start + x + length])
         at_a, at_b = start + x + length, start + y + length
 
 
-def _kept(a: Sequence[str], b: Sequence[str], budget: Budget) -> list[tuple[int, int, int]]:
+def _common_runs(a: Sequence[str], b: Sequence[str], budget: Budget) -> list[tuple[int, int, int]]:
     """The runs that two sequences have in common, in order: where it is in each, and how long. None of it where the
     budget ends.
 
@@ -384,7 +384,7 @@ def memory_page(request: PageRequest) -> Page:
         "supersedes": [other for id in memory.get("supersedes", ()) if (other := _other(request, id))],
         "associations": [],
         "importance": None,
-        "said": said(request),
+        "said": report(request),
         "conversation": conversation_name(memory),
         "messages": list(_messages(request, memory)),
     }
@@ -432,15 +432,15 @@ def _changes(request: PageRequest, versions: list[Any]) -> list[JsonObject]:
 
 def _facts(request: PageRequest, memory: Mapping[str, Any]) -> list[tuple[str, str, str]]:
     """The facts about a memory: name, value, and for times the exact one."""
-    same = {"updated_at"} if memory["version"] == 1 else set()
+    repeated = {"updated_at"} if memory["version"] == 1 else set()
     if memory.get("updated_by") == memory.get("agent_id"):
-        same.add("updated_by")
+        repeated.add("updated_by")
     times = [(name, when(memory[name], request.zone), memory[name]) for name in _TIMES if memory.get(name)]
     rest = [(name, _shortly(memory[name]), "") for name in _SHOWN if memory.get(name) is not None]
     return [
         (_LABELS.get(name, name.replace("_", " ").capitalize()), value, at)
         for name, value, at in (*times, *rest)
-        if name not in same
+        if name not in repeated
     ]
 
 

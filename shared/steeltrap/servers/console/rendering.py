@@ -242,9 +242,9 @@ def words(query: str) -> list[str]:
 def _marked(text: str) -> Markup:
     pieces: list[Markup] = []
     at = 0
-    for hidden in _HIDDEN.finditer(text):
-        pieces += [escape(text[at : hidden.start()]), _mark(hidden[0])]
-        at = hidden.end()
+    for match in _HIDDEN.finditer(text):
+        pieces += [escape(text[at : match.start()]), _mark(match[0])]
+        at = match.end()
     return Markup("").join([*pieces, escape(text[at:])])
 
 
@@ -299,7 +299,7 @@ def row(memory: Mapping[str, Any], zone: tzinfo | None, *, by_event: bool = Fals
         at=at,
         time=when(at, zone),
         day=day,
-        happened=then if happened and (then := when(happened, zone)[:10]) != day else "",
+        happened=day_then if happened and (day_then := when(happened, zone)[:10]) != day else "",
         scope=memory["scope"],
         title=conversation_title(memory),
         conversation_name=conversation_name(memory),

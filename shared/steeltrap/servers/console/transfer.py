@@ -54,7 +54,7 @@ class Progress:
     error: str = ""
 
     def as_values(self) -> dict[str, Any]:
-        return {"stage": self.stage, "share": round(self.share, 3), "seen": self.tally.seen}
+        return {"stage": self.stage, "share": round(self.share, 3), "seen": self.tally.count}
 
     def check(self) -> None:
         """Raises what ends the import: nobody waits for it, or it has taken too long."""
@@ -89,7 +89,7 @@ class Progress:
             "failed": tally.failed,
             "episodes": tally.episodes,
             "left_out": dict(tally.left_out),
-            "kept": list(tally.kept),
+            "kept": list(tally.metadata_names),
             "flaws": [asdict(flaw) for flaw in self.flaws],
             "error": self.error,
             "import_id": tally.import_id,
@@ -187,7 +187,7 @@ async def _lines(console: Console, working: "asyncio.Future[None]", progress: Pr
         await asyncio.wait({working}, timeout=_TOLD_EVERY)
         yield compact(progress.as_values()) + "\n"
     html = console.rendering.render("imported.html", progress.page().values)
-    yield compact({"stage": "Done", "share": 1.0, "seen": progress.tally.seen, "html": html}) + "\n"
+    yield compact({"stage": "Done", "share": 1.0, "seen": progress.tally.count, "html": html}) + "\n"
 
 
 def _run(console: Console, caller: Caller, upload: Upload, progress: Progress, zone: tzinfo | None) -> None:

@@ -35,8 +35,8 @@ def keep(
     ended: bool = False,
     stopped: Callable[[], bool] = lambda: False,
 ) -> list[SteeltrapError]:
-    """Keep what was said since the last time, and `said` where the event itself brought it. A conversation that has
-    `ended` becomes memories at once. Once `stopped` says so, the rest is left for the next time, the end too.
+    """Keep what was said since the last time, and the `messages` of the event itself. A conversation that has `ended`
+    becomes memories at once. Once `stopped` says so, the rest is left for the next time, the end too.
 
     Answers why single messages were refused. They are passed over: nobody would write them again, and nothing behind
     them would ever be kept. Raises SteeltrapError, and OSError for a transcript that can't be read.
@@ -46,7 +46,7 @@ def keep(
     is_whole = True
     try:
         for block in blocks(session):
-            refused += _append(door, caller, session, block.said)
+            refused += _append(door, caller, session, block.messages)
             if (block.offset, block.line) != (session.offset, session.line):
                 session.note(offset=block.offset, line=block.line)
             if stopped():
@@ -67,11 +67,11 @@ def keep(
 def _append(door: Door, caller: Caller, session: Session, messages: Sequence[Said]) -> list[SteeltrapError]:
     refused: list[SteeltrapError] = []
     for first in range(0, len(messages), _AT_ONCE):
-        some = messages[first : first + _AT_ONCE]
+        block = messages[first : first + _AT_ONCE]
         try:
-            _invoke(door, caller, _appending(session, some))
+            _invoke(door, caller, _appending(session, block))
         except (InvalidInput, TooLarge):
-            for each in some:
+            for each in block:
                 try:
                     _invoke(door, caller, _appending(session, [each]))
                 except (InvalidInput, TooLarge) as error:
@@ -79,12 +79,17 @@ def _append(door: Door, caller: Caller, session: Session, messages: Sequence[Sai
     return refused
 
 
-def _appending(session: Session, said: Sequence[Said]) -> dict[str, Any]:
-    messages = [
-        {"id": each.id, "role": each.role, "content": each.content, "time": each.time and each.time.isoformat()}
-        for each in said
+def _appending(session: Session, messages: Sequence[Said]) -> dict[str, Any]:
+    records = [
+        {
+            "id": message.id,
+            "role": message.role,
+            "content": message.content,
+            "time": message.time and message.time.isoformat(),
+        }
+        for message in messages
     ]
-    return {"conversation_id": session.id, "messages": messages, "scope": session.scope}
+    return {"conversation_id": session.id, "messages": records, "scope": session.scope}
 
 
 def _invoke(door: Door, caller: Caller, arguments: dict[str, Any]) -> None:
@@ -148,7 +153,7 @@ def _timezone(name: object) -> str | None:
 def _keep(door: Door, caller: Caller, data: Path, session: Session, hook: HookEvent, now: Callable[[], float]) -> None:
     end = now() + _KEEP_SECONDS
     try:
-        for error in keep(door, caller, session, hook.said, ended=hook.ended, stopped=lambda: now() > end):
+        for error in keep(door, caller, session, hook.messages, ended=hook.ended, stopped=lambda: now() > end):
             log(str(data), hook.event, f"a message was not kept ({error.code}).")
     except FileNotFoundError as error:
         if hook.event not in ("session-start", "prompt"):  # before the first answer, there may be no file yet

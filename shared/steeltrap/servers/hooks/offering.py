@@ -15,7 +15,7 @@ from ...model import PROJECTS, Caller, Hit, Memory, Search, Sized
 from ...ranking.budget import pack
 from ...text.matching import in_scopes
 from ...text.words import text_digest
-from ...toolsets.lines import FRAME_TOKENS, ID_TOKENS, in_degrees, shown, shown_to
+from ...toolsets.lines import FRAME_TOKENS, ID_TOKENS, in_degrees, shown_text, shown_to
 from .sessions import Session
 
 TOKENS: Final = 900
@@ -75,7 +75,7 @@ def for_start(
     tokens = call.rules.start_tokens - FRAME_TOKENS
     if tokens <= 0:
         return Offer()
-    memories = _known(call, session)
+    memories = _candidates(call, session)
     pinned = sorted((memory for memory in memories if memory.pinned), key=lambda memory: not _is_here(session, memory))
     own = [
         memory for memory in memories if not memory.pinned and _is_here(session, memory) and not _as_imported(memory)
@@ -88,12 +88,12 @@ def for_start(
     return _offer(call, session, [Hit(memory=memory, score=0.0) for memory in (*first, *last)], "", tokens)
 
 
-def _known(call: Call, session: Session) -> list[Memory]:
+def _candidates(call: Call, session: Session) -> list[Memory]:
     """The memories that a start chooses from, the one that was changed last first."""
     everywhere = replace(shown_to(call), untrusted=False)
-    here = replace(everywhere, scope=session.scope, include_child_scopes=True)
+    in_project = replace(everywhere, scope=session.scope, include_child_scopes=True)
     memories: dict[str, Memory] = {}
-    for filter in (here, everywhere):
+    for filter in (in_project, everywhere):
         page = reading.list_memories(call, filter, limit=_NEWEST)
         memories |= {memory.id: memory for memory in page.memories}
     for memory in reading.list_changed(call, limit=_WRITES):
@@ -119,7 +119,7 @@ def _call_in(door: Door, caller: Caller, session: Session, timezone: str | None)
 def _offer(call: Call, session: Session, hits: Sequence[Hit], query: str, tokens: int) -> Offer:
     """As many of the hits as fit, shown as the `agent` toolset does."""
     new = _new(session, hits)[:_SHOWN]
-    sized = (Sized(text=shown(call, hit.memory), beside=ID_TOKENS) for hit in new)
+    sized = (Sized(text=shown_text(call, hit.memory), beside=ID_TOKENS) for hit in new)
     texts = [each.text for each in pack(sized, query, tokens)]
     offered = new[: len(texts)]
     if not offered:

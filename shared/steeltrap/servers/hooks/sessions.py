@@ -42,8 +42,8 @@ _MAX_ID: Final = 512
 class HookEvent:
     """A hook's question: which session of which client, where, and what the client says of it.
 
-    `transcript` is the file that the client keeps of the session. `said` are messages that came with the event itself,
-    and count where there is no such file. `fresh` says that the model's context no longer has what was added to it, and
+    `transcript` is the file that the client keeps of the session. `messages` came with the event itself, and
+    count where there is no such file. `fresh` says that the model's context no longer has what was added to it, and
     `resumed` that it has all of an earlier session.
     """
 
@@ -53,7 +53,7 @@ class HookEvent:
     folder: Path
     prompt: str = ""
     transcript: Path | None = None
-    said: tuple[Said, ...] = ()
+    messages: tuple[Said, ...] = ()
     ended: bool = False
     fresh: bool = False
     resumed: bool = False
@@ -74,7 +74,7 @@ def read_event(event: str, fields: Mapping[str, Any], *, client: str | None = No
         folder=_folder(fields, folder),
         prompt=cleaned(_text(fields, "prompt")),
         transcript=Path(os.path.expanduser(transcript)) if transcript else None,
-        said=_said(fields, client_name),
+        messages=_messages(fields, client_name),
         ended=event == "session-end" or name == "sessionend",
         fresh=event == "pre-compact" or _text(fields, "source") in ("clear", "compact"),
         resumed=_text(fields, "source") == "resume",
@@ -111,13 +111,13 @@ def _folder(fields: Mapping[str, Any], fallback: str) -> Path:
     return Path(_text(fields, "cwd") or (first if isinstance(first, str) and first else fallback))
 
 
-def _said(fields: Mapping[str, Any], client: Client) -> tuple[Said, ...]:
+def _messages(fields: Mapping[str, Any], client: Client) -> tuple[Said, ...]:
     """The messages in the event's own fields, under ids that the transcript's own agree with, or that replace it."""
     prompt, answered = cleaned(_text(fields, "prompt")), cleaned(_text(fields, "last_assistant_message"))
     messages: list[Said] = []
     if client == "codex" and (turn := _text(fields, "turn_id")):
-        messages += [Said(id=codex.asked(turn), role="user", content=prompt)] if prompt else []
-        messages += [Said(id=codex.answered(turn), role="assistant", content=answered)] if answered else []
+        messages += [Said(id=codex.prompt_id(turn), role="user", content=prompt)] if prompt else []
+        messages += [Said(id=codex.answer_id(turn), role="assistant", content=answered)] if answered else []
     if client == "cursor" and not fields.get("transcript_path") and (turn := _text(fields, "generation_id")):
         answered = cleaned(_text(fields, "text"))
         for role, text in (("user", prompt), ("assistant", answered)):
@@ -265,7 +265,7 @@ _CHUNK: Final = 64 * 1024
 class Block:
     """Some messages, and from where the next block is read."""
 
-    said: list[Said]
+    messages: list[Said]
     offset: int
     line: int
 
@@ -296,9 +296,9 @@ def blocks(session: Session) -> Iterator[Block]:
         if session.client == "codex":
             yield from _of_codex(lines(), offset, line)
         elif session.client == "cursor":
-            yield from _in_blocks((each, cursor.said(_numbered(each))) for each in lines())
+            yield from _in_blocks((each, cursor.messages(_numbered(each))) for each in lines())
         else:
-            entry_ids = _kept(lines(), file, offset)
+            entry_ids = _entry_ids(lines(), file, offset)
             yield from _in_blocks((each, _of_claude_code(each, entry_ids)) for each in lines())
 
 
@@ -361,16 +361,16 @@ def _of_codex(lines: Iterable[_Line], offset: int, number: int) -> Iterator[Bloc
 
     def read() -> Iterator[tuple[_Line, list[Said]]]:
         for line in lines:
-            begun = turn.begins_at
-            messages = list(codex.said(_numbered(line), turn))
-            if turn.begins_at != begun:
+            begins_at = turn.begins_at
+            messages = list(codex.messages(_numbered(line), turn))
+            if turn.begins_at != begins_at:
                 starts.clear()
                 starts[turn.begins_at] = line.begin
             yield line, messages
 
     for block in _in_blocks(read()):
-        begun = turn.begins_at if turn.id is not None else block.line
-        yield Block(block.said, starts.get(begun, block.offset), begun)
+        begins_at = turn.begins_at if turn.id is not None else block.line
+        yield Block(block.messages, starts.get(begins_at, block.offset), begins_at)
 
 
 def _numbered(line: _Line) -> list[tuple[int, bytes]]:
@@ -379,18 +379,18 @@ def _numbered(line: _Line) -> list[tuple[int, bytes]]:
 
 def _of_claude_code(line: _Line, entry_ids: set[str]) -> Iterator[Said]:
     entry = _entry(line)
-    if entry is not None and entry.said is not None and not entry.is_sidechain and entry.id in entry_ids:
+    if entry is not None and entry.message is not None and not entry.is_sidechain and entry.id in entry_ids:
         entry_ids.remove(entry.id)  # a file may repeat a line
-        yield entry.said
+        yield entry.message
 
 
-def _kept(lines: Iterable[_Line], file: BinaryIO, offset: int) -> set[str]:
+def _entry_ids(lines: Iterable[_Line], file: BinaryIO, offset: int) -> set[str]:
     """The lines of Claude Code that the user did not go back from, which only the whole tree tells."""
     tree = claude_code.Tree()
     for line in lines:
         if (entry := _entry(line)) is not None:
             tree.add(entry)
-    return tree.kept(_is_before(file, offset))
+    return tree.main_line_ids(_is_before(file, offset))
 
 
 def _is_before(file: BinaryIO, offset: int) -> Callable[[str], bool]:

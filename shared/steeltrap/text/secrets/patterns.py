@@ -339,7 +339,7 @@ def joined(data: bytes) -> Joined | None:
     return Joined(b"".join([*pieces, data[at:]]), [*starts, size], [*origins, at])
 
 
-def torn(text: Joined, spans: Iterable[Span], whole: Sequence[Span]) -> Iterator[Span]:
+def across_line_breaks(text: Joined, spans: Iterable[Span], whole: Sequence[Span]) -> Iterator[Span]:
     """The places in the text of what was found in the joined text: what only the join could show.
 
     `whole` is what was found in the text as it is. Such a secret goes on behind the line break only where what

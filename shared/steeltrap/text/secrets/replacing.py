@@ -127,7 +127,7 @@ def _find(data: bytes) -> list[Span]:
     if patterns.IBAN in kinds:
         spans += patterns.find_ibans(data)
     spans = _merged(_beside_placeholders(data, spans))
-    return _merged([*spans, *_beside_placeholders(data, _torn(data, spans))])
+    return _merged([*spans, *_beside_placeholders(data, _across_line_breaks(data, spans))])
 
 
 def _beside_placeholders(data: bytes, spans: Sequence[Span]) -> list[Span]:
@@ -149,13 +149,13 @@ def _matches(data: bytes, rules: Iterable[Rule]) -> Iterator[Span]:
         yield from rule.find(data)
 
 
-def _torn(data: bytes, spans: list[Span]) -> list[Span]:
+def _across_line_breaks(data: bytes, spans: list[Span]) -> list[Span]:
     text = patterns.joined(data)
     if text is None:
         return []
     # What follows a name ends with its line.
     rules = [rule for rule in catalogue().needed(text.data)[0] if rule.id != GENERIC and rule.id not in NAMED]
-    return list(patterns.torn(text, _matches(text.data, rules), spans))
+    return list(patterns.across_line_breaks(text, _matches(text.data, rules), spans))
 
 
 def _merged(spans: Sequence[Span]) -> list[Span]:

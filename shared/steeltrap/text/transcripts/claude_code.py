@@ -44,7 +44,7 @@ class Entry:
 
     id: str
     parent: str | None
-    said: Said | None
+    message: Said | None
     session: str | None = None
     folder: str | None = None
     origin: str | None = None
@@ -64,11 +64,11 @@ def entry(line: str | bytes) -> Entry | None:
         return None
     parent = value.get("parentUuid") or value.get("logicalParentUuid")
     origin = within(value, "forkedFrom")
-    message = _said(_text(origin.get("messageUuid")) or id, value)
+    message = _message(_text(origin.get("messageUuid")) or id, value)
     return Entry(
         id=id,
         parent=parent if isinstance(parent, str) else None,
-        said=message,
+        message=message,
         session=_text(value.get("sessionId")),
         folder=_text(value.get("cwd")),
         origin=_text(origin.get("sessionId")),
@@ -94,17 +94,17 @@ class Tree:
     def add(self, entry: Entry) -> None:
         """Add the next line. A line that names no parent follows the one before it."""
         if entry.is_sidechain:
-            if entry.said is not None:
+            if entry.message is not None:
                 self._subagents.add(entry.id)
             return
         if entry.id in self._parents:
             return
         self._parents[entry.id] = None if entry.is_first else entry.parent or self._last or ""
-        if entry.said is not None:
-            self._messages[entry.id] = entry.said.role == "user"
+        if entry.message is not None:
+            self._messages[entry.id] = entry.message.role == "user"
         self._last = entry.id
 
-    def kept(self, is_before: Callable[[str], bool] = lambda id: False) -> set[str]:
+    def main_line_ids(self, is_before: Callable[[str], bool] = lambda id: False) -> set[str]:
         """The ids of the lines that were said and that the user did not go back from.
 
         `is_before` tells whether a line comes earlier in a file that is read on from somewhere.
@@ -113,14 +113,14 @@ class Tree:
         leaf = next(reversed(self._messages), None)
         way = messages.way(parents, leaf)
         prompts = {id for id, is_prompt in self._messages.items() if is_prompt}
-        return self._messages.keys() - messages.left(parents, set(way), prompts, self._messages)
+        return self._messages.keys() - messages.abandoned_ids(parents, set(way), prompts, self._messages)
 
     def left_out(self, ids: set[str]) -> dict[str, int]:
         """How many messages there are beside those, by what they are."""
         return {messages.LEFT: len(self._messages) - len(ids), "messages of subagents": len(self._subagents)}
 
 
-def _said(id: str, value: Any) -> Said | None:
+def _message(id: str, value: Any) -> Said | None:
     role: Role | None = {"user": "user", "assistant": "assistant"}.get(value.get("type"))  # type: ignore[assignment]
     message = within(value, "message")
     if role is None or any(value.get(mark) for mark in ("isMeta", "isCompactSummary", "isApiErrorMessage")):

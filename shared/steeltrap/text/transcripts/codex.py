@@ -13,12 +13,12 @@ from typing import Any
 from .messages import Said, cleaned, json_object, text_of, time_of, within
 
 
-def asked(turn: str, number: int = 1) -> str:
+def prompt_id(turn: str, number: int = 1) -> str:
     """The id of a turn's first, second, ... message of the user."""
     return f"{turn}:user" if number == 1 else f"{turn}:user:{number}"
 
 
-def answered(turn: str) -> str:
+def answer_id(turn: str) -> str:
     """The id of a turn's answer."""
     return f"{turn}:assistant"
 
@@ -29,11 +29,11 @@ class Turn:
 
     id: str | None = None
     begins_at: int = 0
-    asked: int = 0
+    prompts: int = 0
     last: str = ""
 
 
-def said(lines: Iterable[tuple[int, str | bytes]], turn: Turn) -> Iterator[Said]:
+def messages(lines: Iterable[tuple[int, str | bytes]], turn: Turn) -> Iterator[Said]:
     """The messages in some numbered lines, which begin where a turn does; `turn` is kept up. Lines of no JSON object
     are passed over, and so is what belongs to no turn."""
     for number, line in lines:
@@ -44,21 +44,21 @@ def said(lines: Iterable[tuple[int, str | bytes]], turn: Turn) -> Iterator[Said]
         payload = within(value, "payload")
         turn_id = payload.get("turn_id")
         if isinstance(turn_id, str) and turn_id and turn_id != turn.id and payload.get("type") != "task_complete":
-            turn.id, turn.begins_at, turn.asked, turn.last = turn_id, number, 0, ""
+            turn.id, turn.begins_at, turn.prompts, turn.last = turn_id, number, 0, ""
         if turn.id is not None and value.get("type") == "event_msg":
-            yield from _said(payload, turn, value.get("timestamp"))
+            yield from _messages(payload, turn, value.get("timestamp"))
 
 
-def _said(payload: Mapping[str, Any], turn: Turn, timestamp: object) -> Iterator[Said]:
+def _messages(payload: Mapping[str, Any], turn: Turn, timestamp: object) -> Iterator[Said]:
     time = time_of(timestamp)
     text = _question(payload)
     if text and text != turn.last and turn.id is not None:  # a version may write both forms of one message
-        turn.asked, turn.last = turn.asked + 1, text
-        yield Said(id=asked(turn.id, turn.asked), role="user", content=text, time=time)
+        turn.prompts, turn.last = turn.prompts + 1, text
+        yield Said(id=prompt_id(turn.id, turn.prompts), role="user", content=text, time=time)
     if payload.get("type") == "task_complete":
         answer, id = payload.get("last_agent_message"), payload.get("turn_id") or turn.id
         if isinstance(answer, str) and isinstance(id, str) and cleaned(answer):
-            yield Said(id=answered(id), role="assistant", content=cleaned(answer), time=time)
+            yield Said(id=answer_id(id), role="assistant", content=cleaned(answer), time=time)
 
 
 def _question(payload: Mapping[str, Any]) -> str:

@@ -14,7 +14,7 @@ _REDACTED: Final = "[REDACTED]"
 """The mark in an answer that stands for what the model thought."""
 
 
-def said(lines: Iterable[tuple[int, str | bytes]]) -> Iterator[Said]:
+def messages(lines: Iterable[tuple[int, str | bytes]]) -> Iterator[Said]:
     """The messages in some numbered lines. Lines of no JSON object are passed over."""
     for number, line in lines:
         try:
@@ -24,7 +24,7 @@ def said(lines: Iterable[tuple[int, str | bytes]]) -> Iterator[Said]:
         roles: dict[object, Role] = {"user": "user", "assistant": "assistant"}
         role = roles.get(value.get("role"))
         text = text_of(within(value, "message").get("content"))
-        text = _asked(text) if role == "user" else text.replace(_REDACTED, "").strip()
+        text = _prompt(text) if role == "user" else text.replace(_REDACTED, "").strip()
         if role is not None and text:
             yield Said(id=f"{number}-{digest(text)}", role=role, content=text)
 
@@ -34,7 +34,7 @@ def digest(text: str) -> str:
     return sha256(text.encode()).hexdigest()[:16]
 
 
-def _asked(text: str) -> str:
+def _prompt(text: str) -> str:
     """The text that the user typed: the editor wraps it in tags, and adds others beside it."""
     queries = list(elements(text, "user_query"))
     return "\n\n".join(queries).strip() if queries else without_elements(text, _is_added).strip()

@@ -136,7 +136,9 @@ def last_leaf(parents: Parents, times: Mapping[str, float], among: Collection[st
     return max(leaves, key=lambda id: (times.get(id, 0.0), place[id]), default=None)
 
 
-def left(parents: Parents, path_ids: Collection[str], prompts: Collection[str], ids: Iterable[str]) -> set[str]:
+def abandoned_ids(
+    parents: Parents, path_ids: Collection[str], prompts: Collection[str], ids: Iterable[str]
+) -> set[str]:
     """The ids that hang on the way only by a prompt that the user went back from.
 
     What a program writes beside an answer, such as a summary of its hooks, branches off too, and no user left that.

@@ -15,7 +15,7 @@ from ...text.dates import in_zone
 from ...text.frames import excerpt
 from ...tools import Input
 from ..fields import AnyText
-from ..lines import CLOSE, FRAME_TOKENS, ID_TOKENS, OPEN, apart, in_degrees, memory_lines, shown, shown_to
+from ..lines import CLOSE, FRAME_TOKENS, ID_TOKENS, OPEN, apart, in_degrees, memory_lines, shown_text, shown_to
 from . import AGENT
 
 MAX_RESULTS: Final = 20
@@ -46,7 +46,7 @@ def recall(call: Call, input: RecallInput) -> str:
             precision="likely",
             most_less_sure=MOST_LESS_SURE,
             max_tokens=input.max_tokens - FRAME_TOKENS,
-            sized=lambda hit: Sized(text=shown(call, hit.memory), beside=ID_TOKENS),
+            sized=lambda hit: Sized(text=shown_text(call, hit.memory), beside=ID_TOKENS),
         ),
     )
     call.outcome = result.outcome
@@ -55,7 +55,7 @@ def recall(call: Call, input: RecallInput) -> str:
         return f"{_today(call)}\n{_nothing(call, result.outcome)}"
     parts = [
         _today(call),
-        *in_degrees(call, result.hits, [hit.preview or shown(call, hit.memory) for hit in result.hits]),
+        *in_degrees(call, result.hits, [hit.preview or shown_text(call, hit.memory) for hit in result.hits]),
     ]
     if result.outcome.corrected:
         parts.insert(1, result.outcome.corrected)
@@ -79,7 +79,7 @@ def _nothing(call: Call, outcome: Outcome) -> str:
         return _empty(call)
     if outcome.nearest is None or outcome.nearest.memory.untrusted:
         return outcome.message
-    return f"{outcome.message} Nearest: {OPEN}{excerpt(shown(call, outcome.nearest.memory))}{CLOSE}"
+    return f"{outcome.message} Nearest: {OPEN}{excerpt(shown_text(call, outcome.nearest.memory))}{CLOSE}"
 
 
 def _empty(call: Call) -> str:
@@ -120,7 +120,7 @@ def recent_memories(call: Call, input: RecentInput) -> str:
 
 def _fitting(call: Call, memories: Sequence[Memory], max_tokens: int) -> tuple[list[str], int]:
     """The lines of the first memories, as many as fit an answer of so many tokens; how many are shown in part."""
-    sized = (Sized(text=shown(call, memory), beside=ID_TOKENS) for memory in memories)
+    sized = (Sized(text=shown_text(call, memory), beside=ID_TOKENS) for memory in memories)
     packed = pack(sized, "", max_tokens - FRAME_TOKENS)
     lines = memory_lines(call, memories[: len(packed)], [each.text for each in packed])
     return lines, sum(each.left_out > 0 for each in packed)

@@ -57,8 +57,8 @@ def remember(call: Call, input: RememberInput) -> str:
     result, existed = saving.save_once(call, draft)
     [id] = short_ids(call, [result.memory.id])
     if existed or result.existed:
-        return _said(call, f"Already stored as [{id}]; nothing was saved.")
-    answer = _said(call, f"Saved as [{id}]{_place(call, result.memory)}.")
+        return _with_notice(call, f"Already stored as [{id}]; nothing was saved.")
+    answer = _with_notice(call, f"Saved as [{id}]{_place(call, result.memory)}.")
     corrected = find_known(call, [result.probably_supersedes]) if result.probably_supersedes else {}
     if corrected:
         [old] = short_ids(call, list(corrected))
@@ -100,7 +100,7 @@ def revise_memory(call: Call, input: ReviseInput) -> str:
     old = _resolved(call, input.id)
     new = saving.revise(call, old.id, input.content)
     before, after = short_ids(call, [old.id, new.id])
-    return _said(call, f"Saved as [{after}]; [{before}] is no longer recalled.")
+    return _with_notice(call, f"Saved as [{after}]; [{before}] is no longer recalled.")
 
 
 class ForgetInput(Input):
@@ -173,7 +173,7 @@ def _own(memory: Memory, id: str) -> Memory:
     return memory
 
 
-def _said(call: Call, answer: str) -> str:
+def _with_notice(call: Call, answer: str) -> str:
     """An answer that says which secrets were replaced before anything was saved."""
     replaced = redaction_notice(call.redacted)
     return answer if replaced is None else f"{answer} {replaced}"

@@ -95,7 +95,7 @@ def import_(call: Call, input: ImportInput) -> ImportView:
     with imports.recorded(call, "core.import", ("steeltrap export",), id=input.import_id) as run:
         imported = importing.import_records(call, input.records)
     errors = [ItemError(index=i, code=e.code, message=e.message) for i, e in imported.errors.items()]
-    imports.done(
+    imports.finish(
         call,
         replace(
             run,

@@ -56,7 +56,7 @@ class MemoryInput(Input):
     old_path: Path | None = Field(None, description="rename: the file or directory to rename.")
     new_path: Path | None = Field(None, description="rename: its new path.")
 
-    def given(self, name: str) -> str:
+    def text_of(self, name: str) -> str:
         """A text that the command needs."""
         return str(getattr(self, name))
 
@@ -109,7 +109,7 @@ def memory(call: Call, input: MemoryInput) -> str:
 
 
 def _view(call: Call, input: MemoryInput) -> str:
-    path = resolved(input.given("path"))
+    path = resolved(input.text_of("path"))
     file = None if path == ROOT else files.read_file(call, path)
     if file is not None:
         first, lines = _range(file.text.split("\n"), input.view_range)
@@ -156,12 +156,12 @@ def _listing(directory: str, below: list[files.File]) -> list[str]:
 
 
 def _create(call: Call, input: MemoryInput) -> str:
-    files.create_file(call, resolved(input.given("path")), input.given("file_text"))
+    files.create_file(call, resolved(input.text_of("path")), input.text_of("file_text"))
     return f"File created successfully at: {input.path}"
 
 
 def _str_replace(call: Call, input: MemoryInput) -> str:
-    path, old, new = resolved(input.given("path")), input.given("old_str"), input.given("new_str")
+    path, old, new = resolved(input.text_of("path")), input.text_of("old_str"), input.text_of("new_str")
     if not old:
         raise InvalidInput("`old_str` must not be empty: give the text to replace, or use `insert`.")
     line_number = 0
@@ -206,20 +206,20 @@ def _insert(call: Call, input: MemoryInput) -> str:
             raise InvalidInput(
                 f"Invalid `insert_line` parameter: {place}. It should be within the range [0, {len(lines)}]."
             )
-        lines.insert(place, input.given("insert_text").rstrip("\n"))
+        lines.insert(place, input.text_of("insert_text").rstrip("\n"))
         return "\n".join(lines) + "\n"
 
-    files.edit_file(call, resolved(input.given("path")), inserted)
+    files.edit_file(call, resolved(input.text_of("path")), inserted)
     return f"The file {input.path} has been edited."
 
 
 def _delete(call: Call, input: MemoryInput) -> str:
-    files.delete_path(call, resolved(input.given("path")))
+    files.delete_path(call, resolved(input.text_of("path")))
     return f"Successfully deleted {input.path}"
 
 
 def _rename(call: Call, input: MemoryInput) -> str:
-    files.rename_path(call, resolved(input.given("old_path")), resolved(input.given("new_path")))
+    files.rename_path(call, resolved(input.text_of("old_path")), resolved(input.text_of("new_path")))
     return f"Successfully renamed {input.old_path} to {input.new_path}"
 
 

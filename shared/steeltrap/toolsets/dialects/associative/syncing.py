@@ -150,7 +150,7 @@ def _import(call: Call, input: SyncInput) -> SyncAnswer:
         skipped=imported.fates["skipped"],
         failed=len(imported.errors),
     )
-    imports.done(call, record)
+    imports.finish(call, record)
     summary = SyncSummary(
         imported=imported.fates["new"],
         overwritten=imported.fates["overwritten"],

@@ -155,7 +155,7 @@ class ManageInput(LevelledInput):
         None, description="With update: merged into the stored metadata; null removes a key."
     )
 
-    def given(self) -> list[str]:
+    def edited_names(self) -> list[str]:
         """The names of the fields to change."""
         return [name for name in _EDITED if getattr(self, name) is not None]
 
@@ -221,7 +221,7 @@ def memory_manage(call: Call, input: ManageInput) -> ManageAnswer:
 
     A get of an id that is unknown says so with `exists`; an update or delete of one is an error.
     """
-    fields = input.given()
+    fields = input.edited_names()
     if input.operation != "update" and fields:
         raise InvalidInput(f"`{fields[0]}` is for the operation 'update' only; leave it out of '{input.operation}'.")
     if input.operation == "update" and not fields:
@@ -259,13 +259,13 @@ def _get(call: Call, input: ManageInput) -> ManageAnswer:
 
 def _update(call: Call, input: ManageInput) -> ManageAnswer:
     memory = updating.update(call, input.memory_id, input.edit())
-    summary = f"Updated {', '.join(input.given())}."
+    summary = f"Updated {', '.join(input.edited_names())}."
     answer = ManageAnswer(affected_count=1, summary=summary, affected_items=[memory.id])
     if input.is_full:
         old = reading.image_before(call, memory)
         names = [name for name in _EDITED if getattr(old, name) != getattr(memory, name)]
         answer.change_details = ChangeDetails(
-            before=_shown(old, names), after=_shown(memory, names), version=memory.version
+            before=_values(old, names), after=_values(memory, names), version=memory.version
         )
     return answer
 
@@ -280,7 +280,7 @@ def _delete(call: Call, input: ManageInput) -> ManageAnswer:
         summary=f"Deleted 1 memory from {preview(memory.scope, 50)}.{undo}",
         affected_items=[memory.id],
         change_details=ChangeDetails(
-            before=_shown(memory, _EDITED),
+            before=_values(memory, _EDITED),
             after={},
             version=memory.version,
             restorable_until=until,
@@ -288,6 +288,6 @@ def _delete(call: Call, input: ManageInput) -> ManageAnswer:
     )
 
 
-def _shown(memory: Memory, names: Sequence[str]) -> JsonObject:
+def _values(memory: Memory, names: Sequence[str]) -> JsonObject:
     values = {name: getattr(memory, name) for name in names}
     return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}

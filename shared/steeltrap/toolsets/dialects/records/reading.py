@@ -75,7 +75,7 @@ def memory_search(call: Call, input: SearchInput) -> SearchView:
     )
     call.outcome = result.outcome
     result.check_answered()
-    return SearchView(results=[_found(hit) for hit in result.hits], total=len(result.hits))
+    return SearchView(results=[_view(hit) for hit in result.hits], total=len(result.hits))
 
 
 class GetInput(Input):
@@ -177,7 +177,7 @@ def _floor(least: float) -> float:
     return least if round(least, 4) == least else ceil(least * 10_000) / 10_000
 
 
-def _found(hit: Hit) -> FoundView:
+def _view(hit: Hit) -> FoundView:
     memory = hit.memory
     # A keyword search has no cosine: similarity is then the score divided by the best score.
     similarity = min(1.0, max(0.0, hit.keyword_score if hit.cosine is None else hit.cosine))
