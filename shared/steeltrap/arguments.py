@@ -213,7 +213,7 @@ def _parsed(text: str, kind: type) -> Any:
 
 def _loads(text: str) -> Any:
     # The number of values is bounded before, so nothing is weighed. In pieces, since others wait for the interpreter.
-    return parsed(text, most=inf, decoder=_DECODER)
+    return parsed(text, max_bytes=inf, decoder=_DECODER)
 
 
 def _refuse_constant(constant: str) -> NoReturn:

@@ -15,7 +15,7 @@ def is_full(error: OSError) -> bool:
 
 @contextmanager
 def writing_temporary(advice: str = "", *, part: str = "temporary folder") -> Iterator[None]:
-    """Raises Unavailable, with a sentence that ends in `then`, where the temporary folder takes no file in the block.
+    """Raises Unavailable, with a sentence that ends in `advice`, where the temporary folder takes no file in the block.
 
     Only what is written there belongs into the block: any OSError counts as the folder's.
     """

@@ -57,7 +57,7 @@ def test_memories_exports_and_keys_come_back(run, data, target, tmp_path, filled
     assert "2 users" in restored.stdout
     assert contents(run, tmp_path / "new", "ana") == {"the heron stands in the reeds"}
     assert contents(run, tmp_path / "new", "bob") == {"the otter swims"}
-    assert FolderFiles(tmp_path / "new").files(UserRef("ana")).read("kept/memories.json", most=9) == b"[]"
+    assert FolderFiles(tmp_path / "new").files(UserRef("ana")).read("kept/memories.json", max_bytes=9) == b"[]"
     assert ApiKeys(LocalFolder(tmp_path / "new" / "keys")).find(filled).user_id == "ana"
     assert run("doctor", data=tmp_path / "new").exit_code == 0
 

@@ -36,7 +36,7 @@ def test_memories_and_files_of_all_users_go_to_a_log_and_back(run, data, tmp_pat
     assert f"These memories were moved to {url}" in said
     assert run("config", "set", "store", url).exit_code == 0
     assert "the heron stands in the reeds" in recalled(run, "ana")[1]
-    assert FolderFiles(tmp_path / "log").files(UserRef("ana")).read("kept/memories.json", most=9) == b"[]"
+    assert FolderFiles(tmp_path / "log").files(UserRef("ana")).read("kept/memories.json", max_bytes=9) == b"[]"
     assert key_ids(run) == [key.split("_")[1]]
     assert run("remember", "the heron sleeps", "--user", "ana").exit_code == 0
     back = run("move", url, data, "--json")
@@ -105,7 +105,7 @@ def test_a_backup_of_a_log_is_restored_as_a_folder_and_into_another_log(run, dat
     assert f"to {url}-2." in restored.stdout
     assert key_ids(run) == keys
     assert "the heron flies" in recalled(run, "bob")[1]
-    assert FolderFiles(tmp_path / "log-2").files(UserRef("ana")).read("kept/memories.json", most=9) == b"[]"
+    assert FolderFiles(tmp_path / "log-2").files(UserRef("ana")).read("kept/memories.json", max_bytes=9) == b"[]"
 
 
 def test_a_restore_leaves_who_has_memories_there_as_they_are(run, tmp_path, url):

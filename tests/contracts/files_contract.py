@@ -36,8 +36,8 @@ def test_what_is_written_is_read_again(files: FileStore) -> None:
     ana = files.files(UserRef("ana"))
     ana.write("memories.json", b"first")
     ana.write("backup/2026/memories.json.gz", b"\x00\xff")
-    assert ana.read("memories.json", most=LIMIT) == b"first"
-    assert ana.read("backup/2026/memories.json.gz", most=LIMIT) == b"\x00\xff"
+    assert ana.read("memories.json", max_bytes=LIMIT) == b"first"
+    assert ana.read("backup/2026/memories.json.gz", max_bytes=LIMIT) == b"\x00\xff"
     assert ana.names() == ["backup/2026/memories.json.gz", "memories.json"]
 
 
@@ -45,28 +45,28 @@ def test_writing_again_replaces_the_whole_file(files: FileStore) -> None:
     ana = files.files(UserRef("ana"))
     ana.write("memories.json", b"a long first content")
     ana.write("memories.json", b"short")
-    assert ana.read("memories.json", most=LIMIT) == b"short"
+    assert ana.read("memories.json", max_bytes=LIMIT) == b"short"
     assert ana.names() == ["memories.json"]
 
 
 def test_an_empty_file_is_a_file(files: FileStore) -> None:
     ana = files.files(UserRef("ana"))
     ana.write("empty", b"")
-    assert ana.read("empty", most=0) == b""
+    assert ana.read("empty", max_bytes=0) == b""
 
 
 def test_an_unknown_name_is_not_found(files: FileStore) -> None:
     with pytest.raises(NotFound, match=r"missing\.json"):
-        files.files(UserRef("ana")).read("missing.json", most=LIMIT)
+        files.files(UserRef("ana")).read("missing.json", max_bytes=LIMIT)
     assert files.files(UserRef("ana")).names() == []
 
 
 def test_no_more_than_asked_for_is_read(files: FileStore) -> None:
     ana = files.files(UserRef("ana"))
     ana.write("memories.json", b"x" * 11)
-    assert len(ana.read("memories.json", most=11)) == 11
+    assert len(ana.read("memories.json", max_bytes=11)) == 11
     with pytest.raises(TooLarge, match="10"):
-        ana.read("memories.json", most=10)
+        ana.read("memories.json", max_bytes=10)
 
 
 def test_a_name_that_leads_elsewhere_is_refused_in_a_sentence(files: FileStore) -> None:
@@ -76,9 +76,9 @@ def test_a_name_that_leads_elsewhere_is_refused_in_a_sentence(files: FileStore) 
         with pytest.raises(InvalidInput, match=r"\.$"):
             ana.write(name, b"x")
         with pytest.raises(InvalidInput, match=r"\.$"):
-            ana.read(name, most=LIMIT)
+            ana.read(name, max_bytes=LIMIT)
         assert ana.names() == [], ascii(name)
-    assert files.files(UserRef("ben")).read("other.json", most=LIMIT) == b"of ben"
+    assert files.files(UserRef("ben")).read("other.json", max_bytes=LIMIT) == b"of ben"
 
 
 @pytest.mark.parametrize("name", HOSTILE, ids=lambda name: ascii(name)[:30])
@@ -116,7 +116,7 @@ def test_one_users_files_are_nobody_elses(files: FileStore, other: tuple[str, st
     theirs = files.files(UserRef(user, tenant))
     assert theirs.names() == []
     with pytest.raises(NotFound):
-        theirs.read("memories.json", most=LIMIT)
+        theirs.read("memories.json", max_bytes=LIMIT)
 
 
 def test_forgetting_a_user_removes_every_file_and_nobody_elses(files: FileStore) -> None:

@@ -111,7 +111,7 @@ def test_exports_in_a_bucket_with_a_key_are_encrypted_by_it_and_read_again(
     files.files(UserRef("ana")).write("a.json", b"x")
     stored = s3.head_object(Bucket=name, Key=f"exports/{UserRef('ana').key}/a.json")
     assert (stored["ServerSideEncryption"], stored["SSEKMSKeyId"]) == ("aws:kms", key)
-    assert files.files(UserRef("ana")).read("a.json", most=1) == b"x"
+    assert files.files(UserRef("ana")).read("a.json", max_bytes=1) == b"x"
     assert files.forget_user(UserRef("ana")) is True
     s3.delete_bucket(Bucket=name)
 

@@ -54,7 +54,7 @@ def test_a_link_above_the_users_folder_is_not_followed(tmp_path: Path, files: Fi
     secret.write_bytes(b"secret")
     ana = files.files(UserRef("ana"))
     for use in (
-        lambda: ana.read("memories.json", most=100),
+        lambda: ana.read("memories.json", max_bytes=100),
         lambda: ana.write("memories.json", b"overwritten"),
         ana.names,
         lambda: files.forget_user(UserRef("ana")),
@@ -85,7 +85,7 @@ def test_a_link_that_is_planted_between_a_look_and_its_use_is_not_followed(
 
     for module in (os, io):
         monkeypatch.setattr(module, "open", planting(module.open))
-    assert ana.read("backup/memories.json", most=100) == b"mine"
+    assert ana.read("backup/memories.json", max_bytes=100) == b"mine"
 
 
 def test_a_data_folder_that_was_removed_is_not_made_anew(tmp_path: Path) -> None:
@@ -95,7 +95,7 @@ def test_a_data_folder_that_was_removed_is_not_made_anew(tmp_path: Path) -> None
     (tmp_path / "data").rename(tmp_path / "away")
     for use in (
         lambda: ana.write("memories.json", b"y"),
-        lambda: ana.read("memories.json", most=100),
+        lambda: ana.read("memories.json", max_bytes=100),
         ana.names,
         lambda: files.forget_user(UserRef("ana")),
     ):
@@ -129,7 +129,7 @@ def test_a_link_is_not_followed(tmp_path: Path, files: FileStore, planted: str) 
             own.symlink_to(secret)
     ana = files.files(UserRef("ana"))
     with pytest.raises(InvalidInput):
-        ana.read(name, most=100)
+        ana.read(name, max_bytes=100)
     with pytest.raises(InvalidInput):
         ana.write(name, b"overwritten")
     if planted != "whole":
@@ -157,5 +157,5 @@ def test_a_write_that_fails_leaves_the_old_file(
     monkeypatch.setattr("os.fsync", full)
     with pytest.raises(Unavailable, match="is full: free some space"):
         ana.write("memories.json", b"new")
-    assert ana.read("memories.json", most=100) == b"old"
+    assert ana.read("memories.json", max_bytes=100) == b"old"
     assert [path.name for path in folder_of(tmp_path, "ana").iterdir()] == ["memories.json"]

@@ -101,14 +101,14 @@ def test_what_is_too_large_is_not_read(files: BucketFiles, client: Any, monkeypa
     files.files(UserRef("ana")).write("a.json", b"x" * 5000)
     monkeypatch.setattr("botocore.response.StreamingBody.read", lambda *_: pytest.fail("the body was read"))
     with pytest.raises(TooLarge, match="4,999"):
-        files.files(UserRef("ana")).read("a.json", most=4999)
+        files.files(UserRef("ana")).read("a.json", max_bytes=4999)
 
 
 def test_a_bucket_that_is_not_there_is_not_a_missing_file(options: dict[str, Any]) -> None:
     files = BucketFiles("steeltrap-never-made", **options)
     for attempt in (
         lambda: files.files(UserRef("ana")).write("a.json", b"x"),
-        lambda: files.files(UserRef("ana")).read("a.json", most=1),
+        lambda: files.files(UserRef("ana")).read("a.json", max_bytes=1),
         lambda: files.files(UserRef("ana")).names(),
         lambda: files.forget_user(UserRef("ana")),
     ):

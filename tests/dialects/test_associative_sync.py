@@ -41,7 +41,7 @@ def of_ben(door: Door) -> ExportFiles:
 def hand_over(door: Door, name: str) -> None:
     """A file of Ana's as Ben's: what an operator does, no tool can."""
     assert door.files is not None
-    of_ben(door).write(name, door.files.files(UserRef("ana")).read(name, most=10**9))
+    of_ben(door).write(name, door.files.files(UserRef("ana")).read(name, max_bytes=10**9))
 
 
 def stored(ask: Callable[..., Any], content: str, **arguments: Any) -> str:
@@ -103,7 +103,7 @@ def test_memories_go_to_another_user_whole(
 def test_a_file_is_readable_and_says_what_it_is(ana: Callable[..., Any], files: ExportFiles) -> None:
     id = stored(ana, OTHER, scope="personal/food", tags=["tea"])
     exported(ana, scope="personal", file_path="food.json")
-    document = json.loads(files.read("food.json", most=10**6))
+    document = json.loads(files.read("food.json", max_bytes=10**6))
     [memory] = document.pop("memories")
     assert document == {
         "format_version": "1.0",
@@ -133,7 +133,7 @@ def test_an_export_of_a_scope_has_the_scopes_below_and_only_associations_within(
         ana("core.associate", id=inside, target_id=target, strength=0.6)
     done = exported(ana, scope="work", file_path="work.json")
     assert (done["detailed_summary"]["exported"], done["detailed_summary"]["associations"]) == (2, 1)
-    memories = {each["memory_id"]: each for each in json.loads(files.read("work.json", most=10**6))["memories"]}
+    memories = {each["memory_id"]: each for each in json.loads(files.read("work.json", max_bytes=10**6))["memories"]}
     assert set(memories) == {inside, below}
     assert memories[inside]["associations"] == [{"target_id": below, "strength": 0.6, "manual": True}]
 

@@ -111,7 +111,7 @@ def assert_whole(folder: Path) -> None:
         assert {memory.content for memory in space_of(store, user).walk()} == {
             f"{user} saw heron {n}" for n in range(EACH)
         }
-        assert FolderFiles(folder).files(UserRef(user)).read("kept.json", most=99) == user.encode()
+        assert FolderFiles(folder).files(UserRef(user)).read("kept.json", max_bytes=99) == user.encode()
     store.close()
     for path in folder.glob("users/*/*.db"):
         connection = apsw.Connection(str(path))

@@ -100,7 +100,7 @@ def test_bodies_that_come_side_by_side_share_one_limit() -> None:
 
         async def yielding() -> Any:
             await anyio.lowlevel.checkpoint()
-            held.append(bodies.held)
+            held.append(bodies.held_bytes)
             return await receive()
 
         try:
@@ -118,7 +118,7 @@ def test_bodies_that_come_side_by_side_share_one_limit() -> None:
     assert max(held) <= 4 * MIB
     assert set(refused) == {("unavailable", "server", True)}
     assert len(refused) == 12
-    assert bodies.held == 0
+    assert bodies.held_bytes == 0
 
 
 def test_an_ordinary_call_is_read_while_large_bodies_take_all_the_room() -> None:
@@ -133,7 +133,7 @@ def test_an_ordinary_call_is_read_while_large_bodies_take_all_the_room() -> None
             return body
 
     assert anyio.run(run) == b'{"content": "x"}'
-    assert bodies.held == 0
+    assert bodies.held_bytes == 0
 
 
 @pytest.mark.parametrize(

@@ -146,6 +146,6 @@ def _tell_everywhere(door: Door) -> str:
 def _write_file(door: Door, name: str, content: str) -> None:
     assert door.files is not None
     files = door.files.files(ANA.user)
-    document = json.loads(files.read(name, most=10**8))
+    document = json.loads(files.read(name, max_bytes=10**8))
     document["memories"] = [{"memory_id": OTHER_ID, "content": content, "scope": "user/files"}]
     files.write(name, json.dumps(document).encode())

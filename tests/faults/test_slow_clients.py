@@ -76,7 +76,7 @@ def test_a_large_body_may_take_its_time_as_long_as_it_comes():
         for _ in range(4):
             it.pass_time(15)
             client.sendall(piece)
-            it.wait_for(lambda: all(c._taken >= len(piece) or c.cycle.response_complete for c in connections(it)))
+            it.wait_for(lambda: all(c._phase_bytes >= len(piece) or c.cycle.response_complete for c in connections(it)))
         assert statuses(everything(client)) == [200]
     [(_, _, body)] = app.seen
     assert len(body) == 4 * len(piece)

@@ -730,7 +730,7 @@ def test_a_session_is_ended_though_old_notes_stay(
     def refused(folder: LocalFolder) -> Any:
         raise Unavailable("No right to list.", part="store")
 
-    monkeypatch.setattr(LocalFolder, "written", refused)
+    monkeypatch.setattr(LocalFolder, "write_times", refused)
     sessions.end(session)
     assert "No right to list." in caplog.text
     with pytest.raises(SignInNeeded):

@@ -287,7 +287,9 @@ def test_an_import_of_a_file_keeps_what_it_wrote_and_says_how_far_it_came(open_l
     sync = {"operation": "export", "file_path": "all.json"}
     assert door.invoke("associative.memory_sync", sync, ana).error is None
     assert door.files is not None
-    door.files.files(UserRef("ben")).write("all.json", door.files.files(UserRef("ana")).read("all.json", most=10**9))
+    door.files.files(UserRef("ben")).write(
+        "all.json", door.files.files(UserRef("ana")).read("all.json", max_bytes=10**9)
+    )
     limited = open_limited(max_memories=120)
     refused = limited.invoke("associative.memory_sync", {**sync, "operation": "import"}, ben)
     assert refused.error is not None

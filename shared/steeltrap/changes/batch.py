@@ -113,7 +113,7 @@ def settle(
 ) -> tuple[Write, ...]:
     """The writes of a batch as they are applied, without references to what is gone.
 
-    `versions` has every stored memory, deleted or not, that the batch writes or looks up. `written` are the ids that
+    `versions` has every stored memory, deleted or not, that the batch writes or looks up. `written_ids` are those that
     an earlier attempt has written. Raises MemoryNotFound, VersionConflict, Duplicate, AlreadyExists.
     """
     writes = tuple(write for write in batch.writes if write.entry.memory.id not in written_ids)

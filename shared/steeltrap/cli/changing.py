@@ -209,8 +209,8 @@ def forget(
     doomed = {image["id"]: image for image in (_last_image(memory, id) for id in ids)}
     if not yes:
         confirm_forgetting("\n  ".join(short(image["content"]) for image in doomed.values()))
-    one = {"id": next(iter(doomed))} if len(doomed) == 1 else {"ids": list(doomed)}
-    receipt = memory.ask("core.forget", merged=merged, **one)
+    selection = {"id": next(iter(doomed))} if len(doomed) == 1 else {"ids": list(doomed)}
+    receipt = memory.ask("core.forget", merged=merged, **selection)
     if as_json:
         return write_json(receipt)
     along = len(receipt["forgotten"]) - len(doomed)

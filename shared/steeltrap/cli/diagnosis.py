@@ -265,9 +265,9 @@ def _descriptors() -> Finding:
     except ImportError:  # Windows has no such limit to ask for
         return Finding("descriptors", "fine", "This system sets no limit.")
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    most = soft if hard == resource.RLIM_INFINITY else hard
-    sentence = f"{soft:,} open files at once, up to {most:,} in `steeltrap serve`."
-    if most < _FEW_DESCRIPTORS:
+    limit = soft if hard == resource.RLIM_INFINITY else hard
+    sentence = f"{soft:,} open files at once, up to {limit:,} in `steeltrap serve`."
+    if limit < _FEW_DESCRIPTORS:
         return Finding("descriptors", "warning", sentence, "Run `ulimit -n 8192` first if there are many users.")
     return Finding("descriptors", "fine", sentence)
 

@@ -250,7 +250,7 @@ def introduction(client: str, settings: "Settings", *, hooks: bool) -> str:
         "refuse": "Text with keys, tokens or passwords in it is not stored.",
         "off": "Keys, tokens and passwords in them are stored too, because STEELTRAP_SECRETS is off.",
     }.get(settings.secrets or "", "Keys, tokens, passwords and card numbers in them become placeholders.")
-    what = (
+    stored = (
         "your prompts and the agent's answers are stored, and what fits is added to later prompts"
         if hooks
         else "the agent can store and search memories; prompts and answers are not stored by themselves"
@@ -258,7 +258,7 @@ def introduction(client: str, settings: "Settings", *, hooks: bool) -> str:
     where = f"in {settings.data}, on this machine" if settings.store == "sqlite" else "in your AWS account"
     off = " `steeltrap config set hooks off` stops storing;" if hooks else ""
     return (
-        f"With this, {what}. Memories are {where}. {secrets}{off} "
+        f"With this, {stored}. Memories are {where}. {secrets}{off} "
         f"`steeltrap install {client} --undo` disconnects it; `steeltrap list` and `steeltrap delete` show and delete "
         "what is stored."
     )

@@ -63,8 +63,8 @@ def move(
         )
     else:
         before = f" {moved.done_before:,} had been moved before." if moved.done_before else ""
-        what = f"{counted(moved.memories, 'memory', 'memories')} of {counted(moved.users, 'user', 'users')}"
-        say(f"Moved {what} to {target}.{before}")
+        total = f"{counted(moved.memories, 'memory', 'memories')} of {counted(moved.users, 'user', 'users')}"
+        say(f"Moved {total} to {target}.{before}")
         if moved.users and "://" not in source:
             store = target if "://" in target else "sqlite"
             say(f"Whoever uses {source} finds them by: steeltrap config set store {store} --data {source}")

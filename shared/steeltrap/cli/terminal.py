@@ -92,9 +92,9 @@ def confirm(question: str, *, otherwise: str) -> None:
         raise typer.Exit(Exit.OTHER)
 
 
-def confirm_forgetting(what: str) -> None:
+def confirm_forgetting(description: str) -> None:
     """Ask before something is erased for good; leaves the command unless the answer is yes."""
-    complain(f"This permanently erases: {what}")
+    complain(f"This permanently erases: {description}")
     confirm("Forget it?", otherwise="Nothing was forgotten")
 
 

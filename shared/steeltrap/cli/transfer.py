@@ -104,7 +104,7 @@ def imports(
         return write_json(page)
     for run in page["imports"]:
         say(f"{run['id'][:8]}  {reader.time(run['started_at'])}  {run['name']}")
-        say((f"          {_what(run, reader)}", "dim"))
+        say((f"          {_run_text(run, reader)}", "dim"))
         if id is not None:
             _say_files(run.get("files", ()), run.get("file_count", 0))
     count = len(page["imports"])
@@ -157,7 +157,7 @@ def _undone(memory: CliSession, id: str) -> dict[str, Any]:
     return body
 
 
-def _what(run: dict[str, Any], reader: Reader) -> str:
+def _run_text(run: dict[str, Any], reader: Reader) -> str:
     counts = [f"{run['found']:,} found"] if run.get("found") else []
     counts += [f"{run['written']:,} written", f"{run['skipped']:,} already there", f"{run['failed']:,} failed"]
     counts += [f"{run['updated']:,} updated"] if run.get("updated") else []
@@ -351,12 +351,12 @@ def _say_files(files: Sequence[Mapping[str, Any]], total: int, *, written_label:
 def _of_file(file: Mapping[str, Any], written_label: str) -> str:
     left_out = file.get("left_out", {})
     if not file["found"] and left_out and "format" not in file:
-        return f"left out: {', '.join(_ONE_FILE.get(what, what) for what in left_out)}"
+        return f"left out: {', '.join(_ONE_FILE.get(kind, kind) for kind in left_out)}"
     if not file["found"] and file["failed"]:
         return "can't be imported"
     counts = [(file["found"], "found"), (file["written"], written_label), (file["skipped"], "already there")]
-    counts += [(file["failed"], "failed"), *((count, f"{what} left out") for what, count in left_out.items())]
-    sentence = ", ".join(f"{count:,} {what}" for count, what in counts if count) or "nothing found"
+    counts += [(file["failed"], "failed"), *((count, f"{kind} left out") for kind, count in left_out.items())]
+    sentence = ", ".join(f"{count:,} {kind}" for count, kind in counts if count) or "nothing found"
     return ": ".join(filter(None, (file.get("format", ""), sentence)))
 
 

@@ -341,8 +341,8 @@ def restore(
         return write_json(
             {"users": manifest.users, "files": len(manifest.files), "bytes": manifest.size, **folder_before}
         )
-    what = f"{counted(manifest.users, 'user', 'users')} ({_megabytes(manifest.size)})"
-    say(f"Restored {what} of {manifest.began_at[:19]}Z to {settings.place}.")
+    restored_part = f"{counted(manifest.users, 'user', 'users')} ({_megabytes(manifest.size)})"
+    say(f"Restored {restored_part} of {manifest.began_at[:19]}Z to {settings.place}.")
     if restored.kept is not None:
         say(f"The folder that was there before is kept: {restored.kept}.")
     if settings.store_kind == "sqlite" and (names := settings_file.read(settings.data)):
@@ -470,12 +470,19 @@ def verify(user: Whose = None, tenant: Tenant = "", as_json: terminal.Json = Fal
     with _upkeep() as upkeep:
         report = maintenance.verify_index(upkeep.truth, upkeep.index, SystemClock(), user=ref)
     if as_json:
-        listed = [{**asdict(one.user), "id": one.id, "kind": one.kind} for one in report.differences]
+        listed = [
+            {**asdict(difference.user), "id": difference.id, "kind": difference.kind}
+            for difference in report.differences
+        ]
         write_json({**report.counts, "strays": report.strays, "differences": listed})
     else:
-        for one in report.differences:
-            of = f"{one.user.user_id} ({one.user.tenant})" if one.user.tenant else one.user.user_id
-            say(f"{one.kind:11} {one.id} of {of}")
+        for difference in report.differences:
+            of = (
+                f"{difference.user.user_id} ({difference.user.tenant})"
+                if difference.user.tenant
+                else difference.user.user_id
+            )
+            say(f"{difference.kind:11} {difference.id} of {of}")
         if report.strays:
             say(f"{report.strays:,} documents of the index belong to no known user.")
         if not report.differences and not report.strays:

@@ -72,9 +72,9 @@ class NoAnswer(Unavailable):
         self.sent = sent
 
 
-def not_ours(what: str) -> Unavailable:
+def not_ours(message: str) -> Unavailable:
     """The error of an answer that this client can't read, which another attempt wouldn't change."""
-    return Unavailable(what, retryable=False, part="server")
+    return Unavailable(message, retryable=False, part="server")
 
 
 def encoded(call: Call, value: Any) -> bytes:

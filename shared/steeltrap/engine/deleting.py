@@ -287,17 +287,17 @@ def _written_without(call: Call, episode: Memory, keys: Collection[SaidKey]) -> 
 
     It keeps tags, links, place and state. Two who forget different messages at once make the same one in the end.
     """
-    rest = without_said(episode, keys)
-    if rest is None:
+    remaining = without_said(episode, keys)
+    if remaining is None:
         return None
-    identity = json.dumps([rest.content, *([m.role, m.content, str(m.time)] for m in rest.messages)])
+    identity = json.dumps([remaining.content, *([m.role, m.content, str(m.time)] for m in remaining.messages)])
     new = replace(
-        rest,
-        id=saving.rewritten_id(call, rest, identity),
-        updated_at=max(call.now(), rest.updated_at),
+        remaining,
+        id=saving.rewritten_id(call, remaining, identity),
+        updated_at=max(call.now(), remaining.updated_at),
         version=1,
         restored_version=None,
-        links=_links_of(call, rest),
+        links=_links_of(call, remaining),
     )
     [embeddings] = embed_memories(call, [new])
     found_by = out_of_search(new) if new.deleted_at is not None else entry(new, embeddings)
@@ -401,10 +401,10 @@ def sentence(receipt: Receipt) -> str:
     if receipt.more:
         return "Time ran out before everything was forgotten; call again to continue."
     if receipt.remnants:
-        count, one = len(receipt.remnants), len(receipt.remnants) == 1
+        count, is_one = len(receipt.remnants), len(receipt.remnants) == 1
         return (
-            f"{count:,} other {'memory' if one else 'memories'} still {'holds' if one else 'hold'} the text or "
-            f"{'names' if one else 'name'} the id; forget {'it' if one else 'them'} too if it must be gone."
+            f"{count:,} other {'memory' if is_one else 'memories'} still {'holds' if is_one else 'hold'} the text or "
+            f"{'names' if is_one else 'name'} the id; forget {'it' if is_one else 'them'} too if it must be gone."
         )
     if not receipt.verified:
         return "It is gone; time ran out before the store could be searched for other memories that hold the text."
@@ -467,7 +467,7 @@ def _exports(call: Call, erased: Erased) -> tuple[list[str], list[str]]:
     for name in call.files.names():
         try:
             call.deadline.left()
-            content = expand(call.files.read(name, most=MAX_FILE_BYTES))
+            content = expand(call.files.read(name, max_bytes=MAX_FILE_BYTES))
         except SteeltrapError:
             unread.append(name)
             continue

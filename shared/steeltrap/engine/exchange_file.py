@@ -113,7 +113,7 @@ def decode(memories: Iterable[object], *, prefix: str | None, now: datetime) -> 
 def memories_of(content: bytes) -> list[object]:
     """The memories of an uncompressed file as they stand there. Raises InvalidInput for what is no such file."""
     try:
-        document = parsed(content.decode(), most=4 * MAX_FILE_BYTES)
+        document = parsed(content.decode(), max_bytes=4 * MAX_FILE_BYTES)
     except RecursionError:
         raise InvalidInput("The file is nested too deep to be an export. Nothing was imported.") from None
     except ValueError:

@@ -74,8 +74,8 @@ def _behind(call: Call, after: str | None, *, turns: bool, history: bool) -> Ite
         last, behind = check_id(id), int(version) if version.isdecimal() and len(version) < 10 else 0
         if last == "" or (_BETWEEN in after and not behind):
             raise memory_not_found(after)
-    if last and behind and history and (rest := call.space.get([last]).get(last)):
-        yield from _records(call, rest, behind=behind)
+    if last and behind and history and (memory := call.space.get([last]).get(last)):
+        yield from _records(call, memory, behind=behind)
     for memory in call.space.walk(after=last, turns=turns):
         if history:
             yield from _records(call, memory)

@@ -52,7 +52,7 @@ class ImportUndone:
 def recorded(call: Call, name: str, formats: Sequence[str] = (), *, id: str | None = None) -> Iterator[Import]:
     """Record an import that one call makes, and give the call its id. Calls with the same `id`, a UUID, are one import.
 
-    The caller notes what was done by `done` after the block. Raises InvalidInput for another id, and Conflict for that
+    The caller records the end by `finish` after the block. Raises InvalidInput for another id, and Conflict for that
     of an import that was taken back.
     """
     run = begin(call, name, formats) if id is None else _continued(call, name, formats, id)

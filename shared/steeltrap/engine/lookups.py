@@ -58,7 +58,7 @@ def linked(space: Space, ids: Sequence[str]) -> tuple[dict[str, list[Association
             if target in wanted_ids:
                 links[target].append((source, link))
     memories |= space.get(list({other for of_id in links.values() for other, _ in of_id} - memories.keys()))
-    return {id: _merged(links[one], memories) for id, one in canonical_ids.items()}, memories
+    return {id: _merged(links[canonical_id], memories) for id, canonical_id in canonical_ids.items()}, memories
 
 
 def _merged(links: Sequence[tuple[str, Link]], memories: dict[str, Memory]) -> list[Association]:

@@ -38,9 +38,9 @@ def put(call: Call, items: Sequence[PutItem]) -> list[Memory]:
         raise InvalidInput(f"`{items[ids.index('')].id[:64]}` is no UUID; give each memory one of your own.")
     if len(set(ids)) < len(ids):
         raise InvalidInput("An id is given twice; put each memory once.")
-    most = min(call.space.atomic_updates or MAX_CREATIONS, MAX_CREATIONS)
-    if len(items) > most:
-        raise TooLarge(f"{len(items)} memories in one put; at most {most}. Split it.")
+    limit = min(call.space.atomic_updates or MAX_CREATIONS, MAX_CREATIONS)
+    if len(items) > limit:
+        raise TooLarge(f"{len(items)} memories in one put; at most {limit}. Split it.")
 
     def write(memories: Mapping[str, Memory]) -> list[Memory]:
         entries = _entries(call, ids, items, memories)

@@ -54,8 +54,8 @@ class Quota:
 
     def count_call(self) -> None:
         """Count a call. Raises Throttled when there were too many in this minute."""
-        most = self.quotas.calls_per_minute
-        if not most:
+        limit = self.quotas.calls_per_minute
+        if not limit:
             return
         minute, second = divmod(int(self.clock.now().timestamp()), 60)
         try:
@@ -63,9 +63,9 @@ class Quota:
         except SteeltrapError as error:
             _log.warning("a call was not counted: %s", error.message)
             return
-        if count > most:
+        if count > limit:
             wait = 60 - second
-            raise Throttled(f"The limit is {most:,} calls per minute: try again in {wait} s.", retry_after=wait)
+            raise Throttled(f"The limit is {limit:,} calls per minute: try again in {wait} s.", retry_after=wait)
 
     def admit(self, space: Space, growth: Growth) -> None:
         """Raises Throttled for what would exceed the memories or bytes; what adds to neither is always admitted.

@@ -471,8 +471,8 @@ def _all_superseding(call: Call, changes: dict[int, Create]) -> tuple[dict[str, 
             marks |= fresh
         except SteeltrapError as error:
             errors[index] = error
-    most = call.space.atomic_updates
-    if not errors and most is not None and marks and len(changes) + 2 * len(marks) > 2 * most:
+    limit = call.space.atomic_updates
+    if not errors and limit is not None and marks and len(changes) + 2 * len(marks) > 2 * limit:
         raise TooLarge(
             f"{len(changes)} memories that supersede {len(marks)} others can't be written all or nothing: use "
             "on_error='continue', or split the batch."

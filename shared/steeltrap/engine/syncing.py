@@ -115,7 +115,7 @@ def import_file(
     exactly as it is here is skipped, also what another import of it writes just now. Nothing is written unless the
     whole file fits.
     """
-    content = files_of(call).read(check_file_name(name), most=MAX_FILE_BYTES)
+    content = files_of(call).read(check_file_name(name), max_bytes=MAX_FILE_BYTES)
     plain = expand(content)
     decoded = decode(call.in_time(memories_of(plain)), prefix=under(prefix), now=call.now())
     items = [replace(item, memory=check_memory(redacted(call, item.memory))) for item in call.in_time(decoded)]

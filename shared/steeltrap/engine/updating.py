@@ -119,10 +119,10 @@ def _readable(item: NamedEdit | InvalidInput) -> NamedEdit:
 
 
 def _all_or_nothing(call: Call, edits: Sequence[NamedEdit | InvalidInput]) -> Batch:
-    most = call.space.atomic_updates
-    if most is not None and len(edits) > most:
+    limit = call.space.atomic_updates
+    if limit is not None and len(edits) > limit:
         raise TooLarge(
-            f"{len(edits)} updates can't be written all or nothing, at most {most}: use on_error='continue', or "
+            f"{len(edits)} updates can't be written all or nothing, at most {limit}: use on_error='continue', or "
             "split the batch."
         )
 

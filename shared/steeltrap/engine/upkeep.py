@@ -290,7 +290,9 @@ def verify(
         if differences:
             pause(SETTLING_SECONDS)
             index.refresh()
-            yield from sorted(differences & _compare(user, truth, index), key=lambda one: (one.kind, one.id))
+            yield from sorted(
+                differences & _compare(user, truth, index), key=lambda difference: (difference.kind, difference.id)
+            )
 
 
 def count_strays(truth: Truth, index: IndexUpkeep, *, before: int) -> int:
@@ -299,8 +301,8 @@ def count_strays(truth: Truth, index: IndexUpkeep, *, before: int) -> int:
     While others write it may be too low. Raises Unavailable, Throttled.
     """
     index.refresh()
-    states = (one for user in truth.users() for one in index.held(user.key).values())
-    stored_count = sum(one.is_there and one.index_version < before for one in states)
+    states = (state for user in truth.users() for state in index.held(user.key).values())
+    stored_count = sum(state.is_there and state.index_version < before for state in states)
     return max(0, index.count(before=before) - stored_count)
 
 
@@ -325,6 +327,6 @@ def _kind(truth_state: Held | None, indexed: Held | None) -> Kind | None:
 def counted(differences: Iterable[Difference]) -> Mapping[Kind, int]:
     """How many there are of each kind."""
     counts: dict[Kind, int] = {"missing": 0, "stale": 0, "superfluous": 0}
-    for one in differences:
-        counts[one.kind] += 1
+    for difference in differences:
+        counts[difference.kind] += 1
     return counts

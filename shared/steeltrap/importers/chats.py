@@ -69,14 +69,14 @@ class Chat:
         message = Message(role=role, content=text, time=time or last)
         self.messages.append(IncomingMessage(id=id, message=message, universal=universal))
 
-    def leave_out(self, what: str) -> None:
-        self.left_out[what] = self.left_out.get(what, 0) + 1
+    def leave_out(self, kind: str) -> None:
+        self.left_out[kind] = self.left_out.get(kind, 0) + 1
 
     def parts(self, source: str, filing: Filing, where: str, at: int, size: int) -> Iterator[Part]:
-        for what, count in self.left_out.items():
-            yield LeftOut(what=what, count=count)
+        for kind, count in self.left_out.items():
+            yield LeftOut(kind=kind, count=count)
         if not self.messages:
-            yield LeftOut(what="conversations without text")
+            yield LeftOut(kind="conversations without text")
             return
         title = cleaned(self.title)[:TITLE_CHARACTERS]
         metadata: JsonObject = {"imported_from": source}
@@ -211,7 +211,7 @@ def claude_ai_parts(value: Value, number: int, where: str, at: int, filing: Fili
     """The conversation of a value, or the memories that Claude keeps."""
     body = value.value if isinstance(value.value, dict) else {}
     if "docs" in body:
-        yield LeftOut(what="projects")
+        yield LeftOut(kind="projects")
     elif "chat_messages" not in body and "conversations_memory" in body:
         yield from _claude_memories(body, filing, where, at)
     else:
@@ -328,12 +328,12 @@ def claude_code_parts(file: BinaryIO, name: str, before: int, size: int, filing:
                 left_out[_UNSAID[entry.kind]] += 1
     kept_ids = tree.main_line_ids()
     left_out.update(tree.left_out(kept_ids))
-    for what, count in left_out.items():
+    for kind, count in left_out.items():
         if count:
-            yield LeftOut(what=what, count=count)
+            yield LeftOut(kind=kind, count=count)
     messages = [(entry, entry.message) for id, entry in entries.items() if entry.message is not None and id in kept_ids]
     if not messages:
-        yield LeftOut(what="conversations without text")
+        yield LeftOut(kind="conversations without text")
         return
     title = next((cleaned(text)[:TITLE_CHARACTERS] for leaf, text in titles.items() if leaf in entries), "")
     yield Item(

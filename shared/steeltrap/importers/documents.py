@@ -97,7 +97,7 @@ def _member(whole: ZipFile, info: ZipInfo, swollen: int) -> Member | Flaw | Left
     if not inside.parts or inside.is_absolute() or ".." in inside.parts or ":" in inside.parts[0]:
         return _flaw(info, "the path leads out of the archive, so the file is not read.")
     if inside.suffix.lower() not in _READ or any(part.startswith((".", "__MACOSX")) for part in inside.parts):
-        return LeftOut(what=OTHER_FILES, file=info.filename)
+        return LeftOut(kind=OTHER_FILES, file=info.filename)
     if info.flag_bits & 1:
         return _flaw(info, "the file is encrypted. Unpack the archive with its password.")
     if info.compress_type not in (ZIP_STORED, ZIP_DEFLATED):  # of the others Python unpacks a block of any size at once
@@ -220,7 +220,7 @@ def documents(path: Path, going_on: Callable[[], None]) -> Iterator[Document | F
     for entry in sorted(path.rglob("*")):
         below = entry.relative_to(path)
         if entry.is_symlink():
-            yield LeftOut(what="symbolic links", file=str(below))
+            yield LeftOut(kind="symbolic links", file=str(below))
         elif entry.is_file() and not any(part.startswith(".") for part in below.parts):
             try:
                 yield from _of_file(entry, str(below), going_on)

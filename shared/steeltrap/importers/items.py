@@ -52,7 +52,7 @@ class Flaw:
 class LeftOut:
     """So many things of a kind that are not meant to be imported, such as tool calls."""
 
-    what: str
+    kind: str
     count: int = 1
     file: str = ""
 
@@ -155,7 +155,7 @@ _FLAGS: Final = {
     "archived memories": ("archived", "is_archived"),
     "superseded memories": ("superseded", "is_superseded"),
 }
-_STATES: Final = {what.split()[0]: what for what in _FLAGS} | {"invalid": "invalidated memories"}
+_STATES: Final = {kind.split()[0]: kind for kind in _FLAGS} | {"invalid": "invalidated memories"}
 KEYS: Final = frozenset(
     key for keys in (*_ENDS.values(), *_FLAGS.values(), ("superseded_by", "status", "state")) for key in keys
 )
@@ -171,9 +171,9 @@ class Validity:
 
 def validity_of(body: Mapping[str, Any], filing: Filing) -> Validity:
     """The validity that a memory's keys tell. Raises InvalidInput for an end that is no time."""
-    for what, flags in _FLAGS.items():
+    for kind, flags in _FLAGS.items():
         if any(body.get(flag) in (True, 1, "true", "True") for flag in flags):
-            return Validity(ended=what)
+            return Validity(ended=kind)
     if body.get("superseded_by") not in (None, "", [], False):
         return Validity(ended="superseded memories")
     for key in ("status", "state"):
@@ -182,13 +182,13 @@ def validity_of(body: Mapping[str, Any], filing: Filing) -> Validity:
             return Validity(ended=ended)
     now = filing.now or datetime.now(UTC)
     ends: list[datetime] = []
-    for what, keys in _ENDS.items():
+    for kind, keys in _ENDS.items():
         for key in keys:
             if isinstance(body.get(key), bool) or (end := moment(body.get(key), filing.zone)) is None:
                 continue
             at = end if isinstance(end, datetime) else _end_of(end, filing.zone)
             if at <= now:
-                return Validity(ended=what)
+                return Validity(ended=kind)
             ends.append(at)
     return Validity(until=min(ends, default=None))
 

@@ -53,7 +53,7 @@ def knowledge_graph_parts(value: Value, number: int, where: str, at: int, filing
     if not facts:
         raise InvalidInput(_FORMS)
     if validity.ended:
-        yield LeftOut(what=validity.ended, count=len(facts))
+        yield LeftOut(kind=validity.ended, count=len(facts))
         return
     for content, metadata in facts:
         draft = Draft(
@@ -103,13 +103,13 @@ def mem0_parts(value: Value, number: int, where: str, at: int, filing: Filing) -
     """The memory of a value. mem0's own graph of entities is left out: its memories say the same."""
     body = value.value
     if value.key == "relations":
-        yield LeftOut(what="relations of mem0's graph")
+        yield LeftOut(kind="relations of mem0's graph")
         return
     if not isinstance(body, dict) or not is_mem0(body) or not body["memory"].strip():
         raise InvalidInput('a memory of mem0 must look like {"id": "...", "memory": "..."}.')
     validity = validity_of({**_mem0_metadata(body), **body}, filing)
     if validity.ended:
-        yield LeftOut(what=validity.ended)
+        yield LeftOut(kind=validity.ended)
     else:
         draft = replace(_mem0_draft(body, filing), expires_at=validity.until)
         yield Item(where=where, at=at, size=value.size, draft=draft)
@@ -169,7 +169,7 @@ def _part(row: Mapping[str, Any], where: str, at: int, filing: Filing) -> Part:
     try:
         validity = validity_of({**metadata, **{key: row[key] for key in ("deleted_at", "superseded_by")}}, filing)
         if validity.ended:
-            return LeftOut(what=validity.ended)
+            return LeftOut(kind=validity.ended)
         draft = Draft(
             content=cleaned(row["content"]),
             scope=filing.scope,
@@ -212,7 +212,7 @@ def object_parts(value: Value, number: int, where: str, at: int, filing: Filing)
         raise InvalidInput(_FORM)
     validity = validity_of(body, filing)
     if validity.ended:
-        yield LeftOut(what=validity.ended)
+        yield LeftOut(kind=validity.ended)
         return
     others = {key: each for key, each in body.items() if key not in _KNOWN | KEYS and each is not None}
     if others:

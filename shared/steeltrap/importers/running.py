@@ -187,8 +187,8 @@ def _sorted_out(parts: Iterable[Part], tally: Tally, report: Callable[[Flaw], No
                 if part.where != part.file:  # else the file itself can't be read
                     tally.file(part.file).found += part.count
             case LeftOut():
-                tally.left_out[part.what] += part.count
-                tally.file(part.file).left_out[part.what] += part.count
+                tally.left_out[part.kind] += part.count
+                tally.file(part.file).left_out[part.kind] += part.count
             case Kept():
                 tally.metadata_names |= dict.fromkeys(part.names)
             case Item():

@@ -183,7 +183,7 @@ def survey(
             surveyed.others.append(Flaw(where=where, at=0, sentence=sentence, file=each.name))
             continue
         if document_format is None:
-            surveyed.others.append(LeftOut(what=OTHER_FILES, file=each.name))
+            surveyed.others.append(LeftOut(kind=OTHER_FILES, file=each.name))
         else:
             surveyed.documents.append((each, document_format))
     flaws = [other for other in surveyed.others if isinstance(other, Flaw)]

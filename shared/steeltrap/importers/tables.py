@@ -136,7 +136,7 @@ def _part(row: list[str], columns: "_Columns", place: str, at: int, filing: Fili
             f"the row has {len(row)} cells, the header {columns.width}. Put a cell that holds the separator in quotes."
         )
     if not (content := cells.pop("content", "")):
-        return LeftOut(what="rows without text")
+        return LeftOut(kind="rows without text")
     metadata: JsonObject = {name: cell for name, cell in cells_kept.items() if cell}
     metadata |= {
         field.removeprefix(_METADATA): cell for field, cell in cells.items() if field.startswith(_METADATA) and cell
@@ -240,7 +240,7 @@ class _Alone:
 class _Lines:
     """The lines of a file as text, of 1 MiB at most; what is no UTF-8 is in them as lone surrogates.
 
-    `taken` are those of the row that is being read, without a last one that is longer.
+    `lines` are those of the row that is being read, without a last one that is longer.
     """
 
     def __init__(self, file: BinaryIO) -> None:

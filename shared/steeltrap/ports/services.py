@@ -94,8 +94,8 @@ class ExportFiles(Protocol):
         """Write a file in one step, replacing an existing one. Raises InvalidInput, Unavailable."""
         ...
 
-    def read(self, name: str, *, most: int) -> bytes:
-        """A file's bytes. Raises NotFound, TooLarge for more than `most` bytes, InvalidInput, Unavailable."""
+    def read(self, name: str, *, max_bytes: int) -> bytes:
+        """A file's bytes. Raises NotFound, TooLarge for more than `max_bytes` bytes, InvalidInput, Unavailable."""
         ...
 
     def names(self) -> list[str]:

@@ -212,5 +212,5 @@ def _dead_letters(settings: Settings) -> Callable[[DeadLetter], None]:
 
 
 def _log_dead_letter(letter: DeadLetter) -> None:
-    what = (letter.id, letter.index_version, letter.user, letter.error)
-    _log.error("the index permanently rejects memory %s, version %s, of user %s: %s", *what)
+    facts = (letter.id, letter.index_version, letter.user, letter.error)
+    _log.error("the index permanently rejects memory %s, version %s, of user %s: %s", *facts)

@@ -183,5 +183,5 @@ def _copy_files(source: FileStore | None, target: FileStore | None, user: UserRe
     old, new = source.files(user), target.files(user)
     names = set(old.names()).difference(new.names() if again else ())
     for name in names:
-        new.write(name, old.read(name, most=_LARGEST_FILE))
+        new.write(name, old.read(name, max_bytes=_LARGEST_FILE))
     return len(names)

@@ -22,15 +22,15 @@ _LIMITS: Final = ("limit", "top_k", "per_page")
 _CAPS: Final = tuple(2**power for power in range(15, 2, -1))
 
 
-def bounded(body: Any, most: int, tool: Tool, arguments: Mapping[str, Any]) -> tuple[Any, str | None]:
+def bounded(body: Any, max_tokens: int, tool: Tool, arguments: Mapping[str, Any]) -> tuple[Any, str | None]:
     """The answer of a tool within so many tokens, and what to say where something was cut."""
-    if _fits(body, most):
+    if _fits(body, max_tokens):
         return body, None
     name, items = _longest_list(body)
-    first = _first(items, most - _tokens(_with(body, name, [])))
+    first = _first(items, max_tokens - _tokens(_with(body, name, [])))
     small, note = _with(body, name, first), f"Only the first {len(first):,} of {len(items):,} are shown."
-    if not first or not _fits(small, most):
-        small = _shortened(_with(body, name, items[:1]), most)
+    if not first or not _fits(small, max_tokens):
+        small = _shortened(_with(body, name, items[:1]), max_tokens)
         note = "Long texts and lists are shortened."
         first = items[:1]
     if tool.cursor and first and isinstance(small, dict) and len(first) < len(items):
@@ -76,9 +76,9 @@ def _first(items: list[Any], room: int) -> list[Any]:
     return items[: sum(1 for _ in takewhile(lambda used: used <= room, sums))]
 
 
-def _shortened(body: Any, most: int) -> Any:
+def _shortened(body: Any, max_tokens: int) -> Any:
     """The same with no text, list or object longer than it can be."""
-    return next((small for cap in _CAPS if _fits(small := _capped(body, cap), most)), _capped(body, 1))
+    return next((small for cap in _CAPS if _fits(small := _capped(body, cap), max_tokens)), _capped(body, 1))
 
 
 def _capped(value: Any, cap: int) -> Any:
@@ -91,10 +91,10 @@ def _capped(value: Any, cap: int) -> Any:
     return value
 
 
-def _fits(body: Any, most: int) -> bool:
+def _fits(body: Any, max_tokens: int) -> bool:
     text = _text(body)
     # No token is less than a byte.
-    return 4 * len(text) <= most or _tokens(body) <= most
+    return 4 * len(text) <= max_tokens or _tokens(body) <= max_tokens
 
 
 def _tokens(body: Any) -> int:

@@ -159,12 +159,12 @@ def _description(schema: JsonObject) -> str:
     return " ".join([description, *text]).strip()
 
 
-def _cut(text: str, most: int) -> str:
+def _cut(text: str, limit: int) -> str:
     """A text's first whole sentences that fit; its start, where not even the first one does."""
-    if len(text) <= most:
+    if len(text) <= limit:
         return text
-    ends = [sentence.end() for sentence in re.finditer(r"\.(?=\s)", text) if sentence.end() <= most]
-    return text[: ends[-1]] if ends else f"{text[: most - 3]}..."
+    ends = [sentence.end() for sentence in re.finditer(r"\.(?=\s)", text) if sentence.end() <= limit]
+    return text[: ends[-1]] if ends else f"{text[: limit - 3]}..."
 
 
 _KINDS: Final = {str: "string", bool: "boolean", int: "integer", float: "number"}

@@ -16,8 +16,8 @@ class ObjectPlace(Protocol):
 
     url: str
 
-    def get(self, path: str, *, most: float = inf) -> bytes | None:
-        """An object's content; None where there is none. Raises TooLarge where it has more bytes than `most`."""
+    def get(self, path: str, *, max_bytes: float = inf) -> bytes | None:
+        """An object's content; None where there is none. Raises TooLarge where it has more bytes than `max_bytes`."""
         ...
 
     def get_all(self, paths: Sequence[str]) -> list[bytes | None]:

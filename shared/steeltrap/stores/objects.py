@@ -64,13 +64,13 @@ class Objects:
         self._pool = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="steeltrap-bucket")
         self._store(0)
 
-    def get(self, path: str, *, most: float = inf) -> bytes | None:
-        """An object's content; None where there is none. Raises TooLarge where it has more bytes than `most`."""
+    def get(self, path: str, *, max_bytes: float = inf) -> bytes | None:
+        """An object's content; None where there is none. Raises TooLarge where it has more bytes than `max_bytes`."""
         with self._translated("read"):
             try:
                 answer = obstore.get(self._store(0), path)
-                if answer.meta["size"] > most:
-                    raise TooLarge(f"An object has more than {most:,} bytes.")
+                if answer.meta["size"] > max_bytes:
+                    raise TooLarge(f"An object has more than {max_bytes:,} bytes.")
                 return bytes(answer.bytes())
             except FileNotFoundError as error:
                 if _code(error) in NOT_THERE:
@@ -144,7 +144,7 @@ class Objects:
 
     def _store(self, size: int) -> Any:
         require_process(_process_with_threads())
-        seconds = next(seconds for most, seconds in _PATIENCE if size <= most)
+        seconds = next(seconds for max_bytes, seconds in _PATIENCE if size <= max_bytes)
         with self._lock:
             if seconds not in self._stores:
                 self._stores[seconds] = self._open(seconds)

@@ -130,14 +130,17 @@ class TableObjects:
         self._database = database
         self.url = url
 
-    def get(self, path: str, *, most: float = inf) -> bytes | None:
-        """An object's content; None where there is none. Raises TooLarge where it has more bytes than `most`."""
-        if most < inf:
+    def get(self, path: str, *, max_bytes: float = inf) -> bytes | None:
+        """An object's content; None where there is none. Raises TooLarge where it has more bytes than `max_bytes`."""
+        if max_bytes < inf:
             sizes = self._ask(path, "SELECT length(content) FROM {schema}.objects WHERE u = %s AND name = %s", path)
-            if sizes and sizes[0][0] > most:
-                raise TooLarge(f"An object has more than {most:,} bytes.")
+            if sizes and sizes[0][0] > max_bytes:
+                raise TooLarge(f"An object has more than {max_bytes:,} bytes.")
         rows = self._ask(
-            path, "SELECT content FROM {schema}.objects WHERE u = %s AND name = %s", path, large=_LARGE < most < inf
+            path,
+            "SELECT content FROM {schema}.objects WHERE u = %s AND name = %s",
+            path,
+            large=_LARGE < max_bytes < inf,
         )
         return bytes(rows[0][0]) if rows else None
 

@@ -443,14 +443,14 @@ def _joined(text: str, dates: list[Mention], today: date) -> list[Mention]:
     """Dates that belong together as one: "Monday of last week", "May last year", "from Monday to Friday"."""
     mentions: list[Mention] = []
     for each in dates:
-        if mentions and (one := _one(text, mentions[-1], each, today)) is not None:
-            mentions[-1] = one
+        if mentions and (merged := _merged(text, mentions[-1], each, today)) is not None:
+            mentions[-1] = merged
         else:
             mentions.append(each)
     return [_since(text, each, today) for each in mentions]
 
 
-def _one(text: str, a: Mention, b: Mention, today: date) -> Mention | None:
+def _merged(text: str, a: Mention, b: Mention, today: date) -> Mention | None:
     gap = text[a.end : b.start]
     if len(gap) > _LONGEST_GAP:
         return None

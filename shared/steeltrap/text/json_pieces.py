@@ -49,13 +49,15 @@ class _Full(Exception):
     """There is no room for more of a value, which is left open; the argument is the sentence for Oversized."""
 
 
-def parsed(text: str, *, most: float = 0, decoder: json.JSONDecoder | None = None) -> Any:
-    """The one value of a text, of `most` bytes when it is read. Raises ValueError with the sentence that says why there
-    is none, and RecursionError where it is nested too deep."""
+def parsed(text: str, *, max_bytes: float = 0, decoder: json.JSONDecoder | None = None) -> Any:
+    """The one value of a text, which may take `max_bytes` bytes when it is read.
+
+    Raises ValueError with the sentence that says why there is none, and RecursionError where it is nested too deep.
+    """
     if len(text) <= PIECE:
         return (decoder or json.JSONDecoder()).decode(text)
     starts = iter(range(0, len(text), PIECE))
-    pieces = Pieces(lambda _: text[(at := next(starts, len(text))) : at + PIECE], most=most, decoder=decoder)
+    pieces = Pieces(lambda _: text[(at := next(starts, len(text))) : at + PIECE], max_bytes=max_bytes, decoder=decoder)
     try:
         value = pieces.value()
         if pieces.peek():
@@ -70,13 +72,15 @@ def parsed(text: str, *, most: float = 0, decoder: json.JSONDecoder | None = Non
 class Pieces:
     """A window over a text, filled as values need it and cut behind them.
 
-    `more` answers about so many characters more, "" at the end of the text. `spent` is how many bytes was taken by the
-    value that is read; who reads a value in several steps keeps it. Nothing is weighed where `most` is infinite.
+    `more` answers about so many characters more, "" at the end of the text. `weight` is how many bytes are taken by the
+    value that is read; who reads a value in several steps keeps it. Nothing is weighed where `max_bytes` is infinite.
     """
 
-    def __init__(self, more: Callable[[int], str], *, most: float = 0, decoder: json.JSONDecoder | None = None) -> None:
+    def __init__(
+        self, more: Callable[[int], str], *, max_bytes: float = 0, decoder: json.JSONDecoder | None = None
+    ) -> None:
         self._more = more
-        self._most = most or MAX_MEMORY
+        self._max_bytes = max_bytes or MAX_MEMORY
         self._json = decoder or json.JSONDecoder()
         self._text = ""
         self._position = 0
@@ -122,7 +126,7 @@ class Pieces:
             raise Broken(str(error)) from None
 
     def value(self, *, weight: int | None = None) -> Any:
-        """The next value, whatever it is. With `spent` it is a part of one that takes so much already.
+        """The next value, whatever it is. With `weight` it is a part of one that takes that much already.
 
         Raises Broken, and Oversized behind a value that is too large.
         """
@@ -149,7 +153,7 @@ class Pieces:
         else:
             is_whole, value = self._small(is_container=following in ("[", "{"))
         if is_whole:
-            if weighed and self._most != inf:
+            if weighed and self._max_bytes != inf:
                 self._spend(_weight(value))
             return value
         if depth >= MAX_DEPTH:
@@ -271,9 +275,9 @@ class Pieces:
 
     def _spend(self, weight: int) -> None:
         self.weight += weight
-        if self.weight > self._most:
+        if self.weight > self._max_bytes:
             raise _Full(
-                f"a single item here takes more than {self._most // 1024**2:.0f} MiB when it is read; split it."
+                f"a single item here takes more than {self._max_bytes // 1024**2:.0f} MiB when it is read; split it."
             )
 
     def _read_over(self, depth: int) -> None:

@@ -98,8 +98,8 @@ def _value(text: str, at: int) -> tuple[str, int]:
     return "".join(letters[:length]), at
 
 
-def _refused(what: str) -> str:
-    raise ValueError(f"{what} that git would not read")
+def _refused(reason: str) -> str:
+    raise ValueError(f"{reason} that git would not read")
 
 
 def path_of(remote: str) -> str | None:

@@ -259,11 +259,11 @@ def _marks(text: bytes | bytearray, begin: int, end: int) -> int:
     return sum(text.count(mark, begin, end) for mark in _MARKS)
 
 
-def without_keys(schema: Any, *hidden: str) -> Any:
-    """A schema as clients read it, without what `MaxBytes` added, and without other `hidden` keys."""
+def without_keys(schema: Any, *keys: str) -> Any:
+    """A schema as clients read it, without what `MaxBytes` added, and without these `keys`."""
     if isinstance(schema, dict):
-        return {name: without_keys(value, *hidden) for name, value in schema.items() if name not in (KEY, *hidden)}
-    return [without_keys(value, *hidden) for value in schema] if isinstance(schema, list) else schema
+        return {name: without_keys(value, *keys) for name, value in schema.items() if name not in (KEY, *keys)}
+    return [without_keys(value, *keys) for value in schema] if isinstance(schema, list) else schema
 
 
 def _needs(schema: JsonObject) -> tuple[float, float]:

@@ -188,12 +188,12 @@ def gist(text: str, messages: Sequence[Message]) -> str:
     if not text or not messages or text != summary(messages):
         return text
     parts = [part._replace(text=_whole(part.text)) for part in _sentences(messages)]
-    most = _LONGER if len({part.text for part in parts}) >= _SHORT else 1
+    limit = _LONGER if len({part.text for part in parts}) >= _SHORT else 1
     picks: list[int] = []
     for i in _by_worth(parts, picks):
         if len(_joined(parts, [*picks, i])) <= SUMMARY_CHARACTERS or not picks:
             picks.append(i)
-        if len(picks) == most:
+        if len(picks) == limit:
             break
     return cut(_joined(parts, picks or [0]), SUMMARY_CHARACTERS)
 
@@ -367,22 +367,22 @@ _LINE: Final = re.compile(r"\n")
 _SPACE: Final = re.compile(r"\s+")
 
 
-def pieces(text: str, most: int) -> list[str]:
-    """The text in pieces of at most `most` bytes (UTF-8), in order; joined, they are the text again.
+def pieces(text: str, max_bytes: int) -> list[str]:
+    """The text in pieces of at most `max_bytes` bytes (UTF-8), in order; joined, they are the text again.
 
     A piece ends behind the last paragraph that is in its second half, else behind the last line, sentence or word
     there, else where it is full. Pieces of nothing but white space are left out. A text that fits is one piece.
     """
-    if len(text.encode()) <= most:
+    if len(text.encode()) <= max_bytes:
         return [text]
-    return [piece for piece in _cut(text, most) if piece.strip()]
+    return [piece for piece in _cut(text, max_bytes) if piece.strip()]
 
 
-def _cut(text: str, most: int) -> Iterator[str]:
+def _cut(text: str, max_bytes: int) -> Iterator[str]:
     start = 0
     while start < len(text):
         # What begins within a character that is cut in two belongs to the next piece.
-        window = text[start : start + most].encode()[:most].decode(errors="ignore")
+        window = text[start : start + max_bytes].encode()[:max_bytes].decode(errors="ignore")
         if start + len(window) < len(text):
             window = window[: _end(window)]
         yield window

@@ -34,16 +34,18 @@ def choose(request: PageRequest) -> Reply:
     match first(request.form, "do"):
         case "delete":
             return _change_each(request, "deleted", choices, _delete)
-        case "tag" | "move" as what:
-            return Page(template="choose.html", values={"what": what, "chosen": choices, **_tags_of(request, choices)})
+        case "tag" | "move" as action:
+            return Page(
+                template="choose.html", values={"what": action, "chosen": choices, **_tags_of(request, choices)}
+            )
         case "tag-now":
             additions, removals = (_names(first(request.form, name)) for name in ("add", "remove"))
             if not additions and not removals:
                 raise InvalidInput("Name a tag to add or to take away.")
-            return _change_each(request, "tagged", choices, lambda ask, one: _tag(ask, one, additions, removals))
+            return _change_each(request, "tagged", choices, lambda ask, choice: _tag(ask, choice, additions, removals))
         case "move-now":
             scope = check_scope(first(request.form, "scope").strip())
-            return _change_each(request, "moved", choices, lambda ask, one: _move(ask, one, scope), scope=scope)
+            return _change_each(request, "moved", choices, lambda ask, choice: _move(ask, choice, scope), scope=scope)
         case "merge":
             if not 2 <= len(choices) <= _MOST_MERGED:
                 raise InvalidInput(f"Choose 2 to {_MOST_MERGED} memories to merge; {len(choices)} are chosen.")
@@ -90,7 +92,7 @@ def _choices(request: PageRequest) -> list[Chosen]:
 
 def _change_each(
     request: PageRequest,
-    what: str,
+    action: str,
     choices: list[Chosen],
     change: Callable[[Callable[..., Any], Chosen], int | None],
     **more: str,
@@ -99,9 +101,9 @@ def _change_each(
     results: list[Chosen] = []
     reasons: Counter[str] = Counter()
     unchanged = 0
-    for number, one in enumerate(choices):
+    for number, choice in enumerate(choices):
         try:
-            version = change(request.ask, one)
+            version = change(request.ask, choice)
         except SteeltrapError as error:
             if isinstance(error, Throttled | Unavailable):
                 reasons[error.message] += len(choices) - number
@@ -109,35 +111,35 @@ def _change_each(
             reasons[_CHANGED if error.code in ("conflict", NotFound.code) else error.message] += 1
             continue
         unchanged += version is None
-        results += [] if version is None else [Chosen(one.id, version)]
-    values: JsonObject = {"what": what, "changed": results, "same": unchanged, "left": reasons.most_common()}
+        results += [] if version is None else [Chosen(choice.id, version)]
+    values: JsonObject = {"what": action, "changed": results, "same": unchanged, "left": reasons.most_common()}
     return Page(template="chosen.html", values={"scope": "", **values, **more})
 
 
-def _delete(ask: Callable[..., Any], one: Chosen) -> int:
-    ask("delete", id=one.id, version=one.version)
-    return one.version + 1
+def _delete(ask: Callable[..., Any], choice: Chosen) -> int:
+    ask("delete", id=choice.id, version=choice.version)
+    return choice.version + 1
 
 
-def _tag(ask: Callable[..., Any], one: Chosen, additions: Iterable[str], removals: Iterable[str]) -> int | None:
-    tags = ask("get", id=one.id).get("tags", [])
+def _tag(ask: Callable[..., Any], choice: Chosen, additions: Iterable[str], removals: Iterable[str]) -> int | None:
+    tags = ask("get", id=choice.id).get("tags", [])
     without = {fold_tag(tag) for tag in removals}
     remaining = [tag for tag in tags if fold_tag(tag) not in without]
     folded = {fold_tag(tag) for tag in remaining}
     new_tags = [*remaining, *(tag for tag in additions if fold_tag(tag) not in folded)]
     if new_tags == tags:
         return None
-    return int(ask("update", id=one.id, version=one.version, tags=new_tags)["version"])
+    return int(ask("update", id=choice.id, version=choice.version, tags=new_tags)["version"])
 
 
-def _move(ask: Callable[..., Any], one: Chosen, scope: str) -> int | None:
-    if ask("get", id=one.id)["scope"] == scope:
+def _move(ask: Callable[..., Any], choice: Chosen, scope: str) -> int | None:
+    if ask("get", id=choice.id)["scope"] == scope:
         return None
-    return int(ask("update", id=one.id, version=one.version, scope=scope)["version"])
+    return int(ask("update", id=choice.id, version=choice.version, scope=scope)["version"])
 
 
-def _undo(ask: Callable[..., Any], one: Chosen) -> int:
-    return int(ask("undo", id=one.id, version=one.version)["version"])
+def _undo(ask: Callable[..., Any], choice: Chosen) -> int:
+    return int(ask("undo", id=choice.id, version=choice.version)["version"])
 
 
 def _names(text: str) -> list[str]:
@@ -148,8 +150,8 @@ def _names(text: str) -> list[str]:
 def _tags_of(request: PageRequest, choices: Iterable[Chosen]) -> JsonObject:
     """The tags that some of the memories have, most frequent first, and the scopes that there are."""
     counts: Counter[str] = Counter()
-    for one in choices:
-        memory = request.find("get", id=one.id) or {}
+    for choice in choices:
+        memory = request.find("get", id=choice.id) or {}
         counts.update(memory.get("tags", ()))
     scopes = [each["scope"] for each in request.ask("list_scopes")["scopes"]]
     return {"tags": [tag for tag, _ in counts.most_common(20)], "scopes": scopes[:200]}

@@ -62,10 +62,10 @@ def browse(request: PageRequest) -> Page:
             names[id] = conversation_name(memory)
     values = {
         "scopes": request.ask("list_scopes")["scopes"],
-        "tags": _most(tag for memory in memories for tag in memory.get("tags", ())),
+        "tags": _most_common(tag for memory in memories for tag in memory.get("tags", ())),
         "conversations": [
             {"id": id, "name": names[id], "memories": count}
-            for id, count in _most(m["conversation_id"] for m in memories if m.get("conversation_id"))
+            for id, count in _most_common(m["conversation_id"] for m in memories if m.get("conversation_id"))
         ],
         "days": sorted(days.items(), reverse=True)[:60],
         "busiest": max(days.values(), default=1),
@@ -211,7 +211,7 @@ def _facets(request: PageRequest) -> JsonObject:
     return {"scopes": sorted(scopes, key=lambda scope: -scope["memories"])[:12]}
 
 
-def _most(names: Iterable[str]) -> list[tuple[str, int]]:
+def _most_common(names: Iterable[str]) -> list[tuple[str, int]]:
     return Counter(names).most_common(60)
 
 
@@ -253,7 +253,7 @@ class Budget:
     """The comparisons that are left. Where none are, a stretch is shown as replaced."""
 
     def __init__(self, steps: int) -> None:
-        self.left = steps
+        self.steps_left = steps
 
 
 def difference(old: str, new: str, steps: int = STEPS) -> list[Piece]:
@@ -323,13 +323,13 @@ def _common_runs(a: Sequence[str], b: Sequence[str], budget: Budget) -> list[tup
             x = begin = furthest[k + 1] if down else furthest[k - 1] + 1
             while x < len(a) and x - k < len(b) and a[x] == b[x - k]:
                 x += 1
-            budget.left -= 1 + x - begin
+            budget.steps_left -= 1 + x - begin
             reached[k] = x
             if x >= len(a) and x - k >= len(b):
                 return _walked([*trace, reached], len(a), len(b))
         trace.append(reached)
         furthest = reached
-        if budget.left <= 0:
+        if budget.steps_left <= 0:
             return []
     return []
 

@@ -165,7 +165,7 @@ def _keep(door: Door, caller: Caller, data: Path, session: Session, hook: HookEv
 def _look_after_others(door: Door, caller: Caller, data: Path, session: Session, now: Callable[[], float]) -> None:
     """Keep the rest of sessions that ended without saying so, and make memories of what was said in them."""
     end = now() + _OTHERS_SECONDS
-    for other in sessions.others(data, session, _OTHERS):
+    for other in sessions.open_sessions(data, session, _OTHERS):
         if now() > end:
             return
         # Noted before: what ends this process must not end that of every later start too.

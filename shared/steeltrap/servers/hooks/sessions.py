@@ -199,7 +199,7 @@ def of(data: Path, hook: HookEvent) -> Session:
     return session
 
 
-def others(data: Path, than: Session, limit: int) -> list[Session]:
+def open_sessions(data: Path, than: Session, limit: int) -> list[Session]:
     """The sessions of the same project that did not end, the latest first, without those that were tried in vain. Old
     files are removed."""
     sessions: list[Session] = []
@@ -317,7 +317,7 @@ def _lines(file: BinaryIO, offset: int, number: int, end: int) -> Iterator[_Line
         if not text.endswith(b"\n"):
             if len(text) < MAX_LINE:
                 return
-            length, is_whole = _rest(file, end - at)
+            length, is_whole = _rest_of_line(file, end - at)
             at, begin = at + len(text) + length, at
             # Where the rest is too long, the next time begins in the middle of it and finds no JSON there.
             yield _Line(number, begin, at, None)
@@ -329,10 +329,10 @@ def _lines(file: BinaryIO, offset: int, number: int, end: int) -> Iterator[_Line
         number += 1
 
 
-def _rest(file: BinaryIO, most: int) -> tuple[int, bool]:
-    """Pass over the rest of a line: how long it was, and whether its end was reached within about `most` bytes."""
+def _rest_of_line(file: BinaryIO, limit: int) -> tuple[int, bool]:
+    """Pass over the rest of a line: how long it was, and whether its end was reached within about `limit` bytes."""
     length = 0
-    while length < most and (text := file.readline(_CHUNK)):
+    while length < limit and (text := file.readline(_CHUNK)):
         length += len(text)
         if text.endswith(b"\n"):
             return length, True

@@ -35,7 +35,7 @@ class Authentication:
     """
 
     identity: "Identity"
-    whose: str
+    users_text: str
     header: str = ""
     local: bool = False
     resource: "ProtectedResource | None" = None
@@ -64,8 +64,8 @@ def authentication(settings: "Settings", auth: Auth | None, headers: dict[str, s
             return Authentication(trusted, f"the users that {trusted.user_header} names", f"{trusted.user_header}: ana")
         case Auth.KEYS:
             keys = api_keys(settings)
-            whose = f"the users of the {len(keys.ids())} API keys in {keys.folder.place}"
-            return Authentication(keys, whose, "Authorization: Bearer $KEY", keys=keys)
+            users_text = f"the users of the {len(keys.ids())} API keys in {keys.folder.place}"
+            return Authentication(keys, users_text, "Authorization: Bearer $KEY", keys=keys)
     return _with_tokens(settings, with_keys=method is Auth.BOTH)
 
 

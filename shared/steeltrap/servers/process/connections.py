@@ -126,7 +126,7 @@ class Connection(HttpToolsProtocol):
         self._clock = clock
         self._phase = _Phase.OPENED
         self._since = clock()
-        self._taken = 0
+        self._phase_bytes = 0
         """Bytes of the head, or of the body since `_since`."""
         self._unsent = 0
         self._unsent_since = 0.0
@@ -166,13 +166,13 @@ class Connection(HttpToolsProtocol):
         if self._deaf or self.transport.is_closing():
             return
         self._unset_keepalive_if_required()
-        self._taken += len(data)
+        self._phase_bytes += len(data)
         try:
             self._feed(data)
         except httptools.HttpParserError:
             self.send_400_response("This is not a valid HTTP request; the connection was closed.")
         else:
-            if self._phase is _Phase.HEAD and self._taken > self._limits.head_bytes:
+            if self._phase is _Phase.HEAD and self._phase_bytes > self._limits.head_bytes:
                 self._refuse_head()
 
     def _feed(self, data: bytes) -> None:
@@ -239,7 +239,7 @@ class Connection(HttpToolsProtocol):
             case _Phase.BODY if not self.unanswered:
                 if waited > limits.linger_seconds:
                     self.transport.close()
-            case _Phase.BODY if self.flow.read_paused or self._taken >= limits.piece_bytes:
+            case _Phase.BODY if self.flow.read_paused or self._phase_bytes >= limits.piece_bytes:
                 self._enter(_Phase.BODY)
             case _Phase.BODY if waited > limits.piece_seconds:
                 size = limits.piece_bytes // 1024
@@ -256,7 +256,7 @@ class Connection(HttpToolsProtocol):
         return unsent > 0 and now - self._unsent_since > self._limits.piece_seconds
 
     def _enter(self, phase: _Phase) -> None:
-        self._phase, self._since, self._taken = phase, self._clock(), 0
+        self._phase, self._since, self._phase_bytes = phase, self._clock(), 0
 
     # Refusals
 

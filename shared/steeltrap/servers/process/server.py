@@ -297,13 +297,13 @@ def _announce(
     host, port = listener.getsockname()[:2]
     url = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
     if plan.settings.log_format == "json":
-        _log.info("steeltrap listens on %s for %s", url, known_by.whose)
+        _log.info("steeltrap listens on %s for %s", url, known_by.users_text)
         return
     header = f' -H "{known_by.header}"' if known_by.header else ""
     body = """-H 'Content-Type: application/json' -d '{"content": "User prefers dark mode."}'"""
     show(
         [
-            f"steeltrap listens on {url} (MCP at {url}/mcp) for {known_by.whose}.",
+            f"steeltrap listens on {url} (MCP at {url}/mcp) for {known_by.users_text}.",
             *([f"See and change the memories in a browser: {url}"] if plan.settings.console else []),
             f"Memories are stored in {plan.settings.place}.",
             "Try:",

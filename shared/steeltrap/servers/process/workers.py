@@ -140,14 +140,14 @@ def _stop_signals() -> Iterator[socket.socket]:
     """A socket that is readable once Ctrl-C, SIGTERM or SIGHUP has come."""
     reader, writer = socket.socketpair()
     writer.setblocking(False)
-    caught = [each for each in (signal.SIGINT, *STOPPING) if signal.getsignal(each) is not signal.SIG_IGN]
-    before = [signal.signal(each, lambda *_: None) for each in caught]
+    stop_signals = [each for each in (signal.SIGINT, *STOPPING) if signal.getsignal(each) is not signal.SIG_IGN]
+    before = [signal.signal(each, lambda *_: None) for each in stop_signals]
     woken = signal.set_wakeup_fd(writer.fileno())
     try:
         yield reader
     finally:
         signal.set_wakeup_fd(woken)
-        for each, handler in zip(caught, before, strict=True):
+        for each, handler in zip(stop_signals, before, strict=True):
             signal.signal(each, handler)
         reader.close()
         writer.close()

@@ -77,12 +77,12 @@ def translate(error: Exception) -> SteeltrapError:
         )
     if may_pass(error):
         return Unavailable(_SILENT, part="store")
-    what = next((LASTING[code] for code in codes if code in LASTING), None)
-    what = what or to_mend(error)
+    setup = next((LASTING[code] for code in codes if code in LASTING), None)
+    setup = setup or to_mend(error)
     # DynamoDB's messages may quote values; the codes and the kind are enough to find the place.
     _log.error("the memory store failed: %s %s", type(error).__name__, " ".join(sorted(codes)))
-    if what is not None:
-        return Unavailable(_SETUP.format(what=what), retryable=False, part="store")
+    if setup is not None:
+        return Unavailable(_SETUP.format(what=setup), retryable=False, part="store")
     return Internal("The memory store failed in an unexpected way; the log has the cause.")
 
 

@@ -191,7 +191,7 @@ def _range(filter: Filter) -> tuple[str, str]:
 def facts(memory: Memory) -> set[str]:
     """Facts for which the index by creation has no attribute of its own: plain metadata, texts, flags, whether it is an
     episode, whether it was superseded, and whether it happened on a day without a time."""
-    pairs = {one for one in (fact(key, value) for key, value in memory.metadata.items()) if one}
+    pairs = {pair for pair in (fact(key, value) for key, value in memory.metadata.items()) if pair}
     on_day = memory.occurred_at is not None and is_day(memory.occurred_at)
     kinds = ((EPISODE, memory.is_episode), (SUPERSEDED, memory.is_superseded()), (DAY, on_day))
     flags = {name for name in FLAGS if getattr(memory, name)}
@@ -389,9 +389,9 @@ def _size(value: Any) -> int:
     return 16
 
 
-def _placed(item: Item, name: str, data: bytes, id: str, most: int) -> list[Item]:
+def _placed(item: Item, name: str, data: bytes, id: str, inline_bytes: int) -> list[Item]:
     item[f"{name}_bytes"] = len(data)
-    if len(data) <= most:
+    if len(data) <= inline_bytes:
         item[name] = data.decode() if name == "image" else data
         return []
     stamp = token_hex(8)

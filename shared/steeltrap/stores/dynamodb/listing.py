@@ -33,7 +33,7 @@ def page(partition: Partition, filter: Filter, *, limit: int, offset: int, happe
     return Page(memories=visible, total=total)
 
 
-def _ids_of_page(partition: Partition, filter: Filter, most: int, happened: Happened | None) -> tuple[list[str], int]:
+def _ids_of_page(partition: Partition, filter: Filter, limit: int, happened: Happened | None) -> tuple[list[str], int]:
     """The first ids in the order of a page, so many at least where there are, and how many there are."""
     conditions = Conditions(replace(filter, as_of=None), partition.now())
     first, last = conditions.range
@@ -60,7 +60,7 @@ def _ids_of_page(partition: Partition, filter: Filter, most: int, happened: Happ
             total += answer["Count"]
             if happened is not None:
                 times |= _times(answer["Items"], happened)
-            elif len(ids) < most:
+            elif len(ids) < limit:
                 ids += [keys.id_of(item["k"]["S"]) for item in answer["Items"]]
     if happened is not None:
         return sorted(times, key=lambda id: (-times[id], id)), len(times)

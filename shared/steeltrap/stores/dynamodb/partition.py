@@ -103,4 +103,4 @@ class Partition:
     def each(self, work: Callable[[S], T], of: Iterable[S]) -> list[T]:
         """The results of some work that waits for DynamoDB, done side by side."""
         waiting = list(of)
-        return [work(one) for one in waiting] if len(waiting) < 2 else list(self.pool.map(work, waiting))
+        return [work(argument) for argument in waiting] if len(waiting) < 2 else list(self.pool.map(work, waiting))

@@ -147,9 +147,9 @@ def _cut(partition: Partition, item: Item, memory: Memory, removed_id: str) -> _
         condition, values = "#w = :seen", {":seen": item["w"]}
         attributes["w"] = partition.stamp(number(item, "w"))
         if memory.is_superseded() and not freed.is_superseded():
-            more, lost = items.brought_back(freed)
+            more, removed_names = items.brought_back(freed)
             attributes |= more
-            obsolete_names += lost
+            obsolete_names += removed_names
     action = Action(text(item, "k"), condition, values, set=attributes, remove=obsolete_names, own="w" in attributes)
     return _Cut(action, pieces, items.pieces_of(item, "image"))
 

@@ -112,7 +112,7 @@ def recent_writes(partition: Partition, since: int) -> Recent:
         since = cut + 1
         written_items = [item for item in written_items if _version(item) >= since]
     latest_documents = list(documents(partition.tables, partition.key, written_items, partition.deadline))
-    by_id = {one.id: one for one in latest_documents if isinstance(one, Document)}
+    by_id = {document.id: document for document in latest_documents if isinstance(document, Document)}
     items_by_id = {keys.id_of(text(item, "k")): item for item in written_items}
     return Recent(
         since=since,

@@ -77,9 +77,9 @@ class DynamoSpace:
         memories = self._reading.memories(filter(None, canonical_ids.values()))
         now = from_micros(self._partition.now())
         return {
-            id: memories[one]
-            for id, one in canonical_ids.items()
-            if one in memories and (deleted or memories[one].is_visible(now))
+            id: memories[key_id]
+            for id, key_id in canonical_ids.items()
+            if key_id in memories and (deleted or memories[key_id].is_visible(now))
         }
 
     def find(self, lookup: Lookup) -> list[str]:
@@ -114,7 +114,7 @@ class DynamoSpace:
         return conversations.idle_conversations(self._partition, to_micros(since), self._partition.now(), limit)
 
     def embeddings(self, ids: Sequence[str]) -> dict[str, tuple[Embedding, ...]]:
-        ids_by_key = {keys.memory(one): id for id in ids if (one := canonical(id))}
+        ids_by_key = {keys.memory(key_id): id for id in ids if (key_id := canonical(id))}
         partition = self._reading
         items_by_key = partition.get(ids_by_key, items.SEARCH)
         embedded_items = [item for key, item in items_by_key.items() if key in ids_by_key and item.get("chunks")]

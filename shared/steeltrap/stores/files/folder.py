@@ -123,7 +123,7 @@ class UserFolder:
                 with suppress(FileNotFoundError):
                     os.unlink(part, dir_fd=folder)
 
-    def read(self, name: str, *, most: int) -> bytes:
+    def read(self, name: str, *, max_bytes: int) -> bytes:
         self._data.require()
         try:
             with (
@@ -132,11 +132,11 @@ class UserFolder:
             ):
                 if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                     raise FileNotFoundError
-                content = file.read(most + 1)
+                content = file.read(max_bytes + 1)
         except FileNotFoundError:
             raise NotFound(f"No file `{name}` among the exported files.") from None
-        if len(content) > most:
-            raise TooLarge(f"The file `{name}` has more than {most:,} bytes.")
+        if len(content) > max_bytes:
+            raise TooLarge(f"The file `{name}` has more than {max_bytes:,} bytes.")
         return content
 
     def names(self) -> list[str]:

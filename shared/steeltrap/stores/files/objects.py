@@ -40,11 +40,11 @@ class UserObjects:
         check_apart(name, self.names())
         self._objects.put(f"{self._home}/{name}", content)
 
-    def read(self, name: str, *, most: int) -> bytes:
+    def read(self, name: str, *, max_bytes: int) -> bytes:
         try:
-            content = self._objects.get(f"{self._home}/{check_name(name)}", most=most)
+            content = self._objects.get(f"{self._home}/{check_name(name)}", max_bytes=max_bytes)
         except TooLarge:
-            raise TooLarge(f"The file `{name}` has more than {most:,} bytes.") from None
+            raise TooLarge(f"The file `{name}` has more than {max_bytes:,} bytes.") from None
         if content is None:
             raise NotFound(f"No file `{name}` among the exported files.")
         return content

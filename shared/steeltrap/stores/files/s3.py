@@ -78,11 +78,11 @@ def translate(error: BotoCoreError | ClientError) -> SteeltrapError:
         )
     if code in BUSY or status >= 500 or passes(error):
         return Unavailable(_SILENT, part="store")
-    what = LASTING.get(code) or ("the permissions" if status == 403 else to_mend(error))
+    setup = LASTING.get(code) or ("the permissions" if status == 403 else to_mend(error))
     # S3's messages name the bucket and the key.
     _log.error("the storage for exported files failed: %s %s", type(error).__name__, code)
-    if what is not None:
-        return Unavailable(_SETUP.format(what=what), retryable=False, part="store")
+    if setup is not None:
+        return Unavailable(_SETUP.format(what=setup), retryable=False, part="store")
     return Internal("The storage for exported files failed in an unexpected way; the log has the cause.")
 
 
@@ -162,7 +162,7 @@ class UserPrefix:
                 ChecksumSHA256=b64encode(sha256(content).digest()).decode(),
             )
 
-    def read(self, name: str, *, most: int) -> bytes:
+    def read(self, name: str, *, max_bytes: int) -> bytes:
         key = self._prefix + check_name(name)
         with translated():
             try:
@@ -172,8 +172,8 @@ class UserPrefix:
                     raise NotFound(f"No file `{name}` among the exported files.") from None
                 raise
             with answer["Body"] as body:
-                if answer["ContentLength"] > most:
-                    raise TooLarge(f"The file `{name}` has more than {most:,} bytes.")
+                if answer["ContentLength"] > max_bytes:
+                    raise TooLarge(f"The file `{name}` has more than {max_bytes:,} bytes.")
                 return bytes(body.read())
 
     def names(self) -> list[str]:

@@ -71,9 +71,9 @@ class _Probing:
         self._name = token_hex(8)
         self._is_there = False
 
-    def note(self, what: str, mend: str, *, broken: bool = True) -> None:
-        if what not in (fault.problem for fault in self.faults):
-            self.faults.append(Fault(problem=what, mend=mend, broken=broken))
+    def note(self, problem: str, mend: str, *, broken: bool = True) -> None:
+        if problem not in (fault.problem for fault in self.faults):
+            self.faults.append(Fault(problem=problem, mend=mend, broken=broken))
 
     def create(self) -> None:
         # An answer that was lost makes its own second attempt a refusal.

@@ -36,10 +36,10 @@ _LARGEST: Final = 4 * 1024**3
 """The most bytes of a body: no user's file has as many, and a damaged one could ask for all memory."""
 
 
-def damaged(what: str) -> Unavailable:
+def damaged(reason: str) -> Unavailable:
     """The error for an entry or a base that isn't what its writer wrote."""
     return Unavailable(
-        f"The log of these memories is damaged: {what}. Restore the bucket or the folder from a copy.",
+        f"The log of these memories is damaged: {reason}. Restore the bucket or the folder from a copy.",
         retryable=False,
         part="store",
     )

@@ -70,7 +70,7 @@ class ReplicaFile(UserFile):
         self._clock = clock
         self._make_room = make_room
         self._pause = pause
-        self._known: tuple[Position, Identity | None] | None = None
+        self._last_position: tuple[Position, Identity | None] | None = None
         self._log_seconds = 0.0
         self._highest = 0
         self._in_full: apsw.Connection | None = None
@@ -92,10 +92,10 @@ class ReplicaFile(UserFile):
         """Bring the file to the end of the log. Raises Unavailable when the log can't be read, or the file has tables
         that this release doesn't work on."""
         self._pull(deadline)
-        if self._known is None:
+        if self._last_position is None:
             self._position()  # of a file that has just begun with a base
-        if self._known is not None and self._known[1] != self._works_on:
-            self._require_own_tables(self._known[1])
+        if self._last_position is not None and self._last_position[1] != self._works_on:
+            self._require_own_tables(self._last_position[1])
         self._is_offline = False
         note_current(self.path, self._clock.now())
 
@@ -104,14 +104,14 @@ class ReplicaFile(UserFile):
         process has brought the file to the end of the log before."""
         return (
             self._log_seconds >= _FAR_SECONDS
-            and self._known is not None
-            and self._known[1] == self._works_on == identity(self.path)
+            and self._last_position is not None
+            and self._last_position[1] == self._works_on == identity(self.path)
             and not (self._is_offline or self._has_unapplied or self._is_beginning)
         )
 
     def last_position(self) -> tuple[Position, Identity | None] | None:
         """The position that the file had when it was last read or written here. Another one stands for other rows."""
-        return self._known
+        return self._last_position
 
     def go_offline(self) -> datetime | None:
         """Answer by what the file has, and change nothing, until it catches up; when it was at the end of the log last.
@@ -120,8 +120,8 @@ class ReplicaFile(UserFile):
         """
         if self._position().n == 0 or self._has_unapplied or self._is_beginning:
             return None
-        if self._known is not None and self._known[1] != self._works_on:
-            self._require_own_tables(self._known[1])
+        if self._last_position is not None and self._last_position[1] != self._works_on:
+            self._require_own_tables(self._last_position[1])
         self._is_offline = True
         return current_at(self.path)
 
@@ -168,8 +168,8 @@ class ReplicaFile(UserFile):
     def _position(self) -> Position:
         """Where the file is, as far as this process knows: another one that shares the file may have gone on."""
         file = identity(self.path)
-        if self._known is not None and self._known[1] == file:
-            return self._known[0]
+        if self._last_position is not None and self._last_position[1] == file:
+            return self._last_position[0]
         if file is None:
             self._let_go_of_nothing()
             return Position(self._log_id, 0, self._log_id)
@@ -187,7 +187,7 @@ class ReplicaFile(UserFile):
         return position
 
     def _note(self, position: Position, file: Identity | None) -> None:
-        self._known = position, file
+        self._last_position = position, file
         self._highest = max(self._highest, position.n)
 
     def _let_go_of_nothing(self) -> None:
@@ -520,7 +520,7 @@ class ReplicaFile(UserFile):
 
     def needs_base(self) -> bool:
         """Whether so much came behind the last base that a new replica would have to read for long."""
-        position = self._known[0] if self._known is not None else None
+        position = self._last_position[0] if self._last_position is not None else None
         if position is None or self._makes_no_bases or self._is_offline or self.is_lost():
             return False
         return is_worth_a_base(position)
@@ -633,7 +633,7 @@ class ReplicaFile(UserFile):
     def _disconnect(self) -> None:
         super()._disconnect()
         # From now on another process may remove the file, and make one that gets the number of its inode.
-        self._known = self._works_on = self._in_full = None
+        self._last_position = self._works_on = self._in_full = None
         descriptor, self._descriptor = self._descriptor, None
         release(descriptor)
 
