@@ -20,8 +20,8 @@ from components import check_node
 from steeltrap.errors import Unavailable
 from steeltrap.model import UserRef
 from steeltrap.ports import DeadLetter
+from steeltrap.stores.dynamodb.stream import DeadLetterQueue
 from steeltrap.stores.files.s3 import BucketFiles
-from steeltrap.stores.sqs import DeadLetterQueue
 
 options = aws_emulators.options
 _LETTER = DeadLetter(user="u", id="i", index_version=7, error="mapper_parsing_exception")

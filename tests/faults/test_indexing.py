@@ -21,7 +21,7 @@ from steeltrap.model import UserRef
 from steeltrap.ports import DeadLetter
 from steeltrap.runtime import aws as runtime_aws
 from steeltrap.servers.aws_lambda.stream import stream_handler
-from steeltrap.stores.sqs import DeadLetterQueue
+from steeltrap.stores.dynamodb.stream import DeadLetterQueue
 
 
 def _shuffled(records: Records) -> Records:

@@ -17,7 +17,7 @@ from ..stores.dynamodb import DynamoCounters, DynamoStore, create_tables
 from ..stores.dynamodb.client import READ_SECONDS, Connect, Tables, translate
 from ..stores.dynamodb.documents import DynamoTruth
 from ..stores.dynamodb.store import connecting
-from ..stores.dynamodb.stream import Follower, Indexer
+from ..stores.dynamodb.stream import DeadLetterQueue, Follower, Indexer
 from ..stores.dynamodb.users import DynamoLevels
 from ..stores.opensearch import Indices, OpenSearch, OpenSearchIndex, OpenSearchUpkeep, connect_index
 from .clock import SystemClock
@@ -206,8 +206,6 @@ def signing(settings: Settings) -> dict[str, Any]:
 def _dead_letters(settings: Settings) -> Callable[[DeadLetter], None]:
     if not settings.index_dead_letter_queue:
         return _log_dead_letter
-    from ..stores.sqs import DeadLetterQueue
-
     return DeadLetterQueue(settings.index_dead_letter_queue)
 
 

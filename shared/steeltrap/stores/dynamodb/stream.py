@@ -8,9 +8,11 @@ Shards are read in their order, parents before children, from the oldest record 
 already does no harm, so no place is written down.
 """
 
+import json
 import logging
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from typing import Any, Final
 
 from botocore.exceptions import BotoCoreError, ClientError
@@ -245,3 +247,35 @@ class Follower:
             where = {"ShardIteratorType": "AFTER_SEQUENCE_NUMBER", "SequenceNumber": last}
         answer = self._streams.get_shard_iterator(StreamArn=self._arn, ShardId=shard, **where)
         return str(answer["ShardIterator"])
+
+
+_QUEUE_SECONDS: Final = 3.0
+
+
+class DeadLetterQueue:
+    """The dead-letter queue of the indexer: SQS's, at a URL. `options` are boto3's (region_name, endpoint_url,
+    credentials)."""
+
+    def __init__(self, url: str, **options: Any) -> None:
+        self._url = url
+        self._options = options
+        self._client: Any = None
+        self._lock = threading.Lock()
+
+    def __call__(self, letter: DeadLetter) -> None:
+        """Send one. Raises Unavailable."""
+        try:
+            self._opened().send_message(QueueUrl=self._url, MessageBody=json.dumps(asdict(letter)))
+        except (BotoCoreError, ClientError) as error:
+            kind = type(error).__name__
+            raise Unavailable(f"The dead-letter queue does not answer ({kind}).", part="queue") from None
+
+    def _opened(self) -> Any:
+        import boto3
+        from botocore.config import Config
+
+        with self._lock:
+            if self._client is None:
+                config = Config(connect_timeout=1, read_timeout=_QUEUE_SECONDS, retries={"total_max_attempts": 2})
+                self._client = boto3.session.Session().client("sqs", config=config, **self._options)
+        return self._client

@@ -14,13 +14,13 @@ from ...errors import Unavailable
 from ...model import UserRef
 from ...ports import BaseName, Marker
 from ..objects import AT_ONCE, Objects
-from .marking import due_among
 from .names import (
     LOG_ID,
     USERS,
     base_name,
     bases_among,
     bases_of,
+    due_among,
     entries_of,
     entry_name,
     listed_among,

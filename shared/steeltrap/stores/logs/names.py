@@ -1,16 +1,19 @@
-"""Names of what a log is made of, the same at every place: `u/<user's key>/e/<n>`, `u/<key>/b/<n>-<forgot>`,
-`u/<key>/o/<n>-<token>`, `who/<key>`, `due/<hour>-<n>/<key>`, `log`. So a copy of a folder in a bucket is the same
-logs."""
+"""Names of what a log is made of, the same at every place, so that a copy of a folder in a bucket is the same logs:
+`u/<user's key>/e/<n>`, `u/<key>/b/<n>-<forgot>`, `u/<key>/o/<n>-<token>`, `who/<key>`, `due/<hour>-<n>/<key>`, `log`.
+
+Here too: which users and markers of due work such names and their contents stand for."""
 
 import json
 import logging
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import Final
 
+from ...errors import Unavailable
 from ...model import UserRef
 from ...ports import BaseName, Marker
+from ..object_place import ObjectPlace
 
 _log = logging.getLogger("steeltrap")
 
@@ -87,6 +90,21 @@ def listed_markers(
     """Markers with their users, by what each key's `who/<key>` has; those of nobody are left out."""
     users = {key: user_of_listing(content, key) for key, content in listings.items()}
     return [(user, marker) for marker, key in markers if (user := users[key]) is not None]
+
+
+def due_among(objects: ObjectPlace, hour: str) -> Iterator[list[tuple[UserRef, Marker]]]:
+    """`Logs.due` by objects. A place lists names in their order, so those of later hours aren't listed to the end."""
+    for names in objects.names(MARKERS):
+        page = markers_among(names)
+        due = [(marker, key) for marker, key in page if marker.hour < hour]
+        keys = list(dict.fromkeys(key for _, key in due))
+        listings = dict(zip(keys, objects.get_all([f"{USERS}/{key}" for key in keys]), strict=True))
+        orphans = [f"{MARKERS}/{marker.name}/{key}" for marker, key in due if listings[key] is None]
+        with suppress(Unavailable):  # the next sweep removes them
+            objects.side_by_side(objects.delete, orphans)
+        yield listed_markers(due, listings)
+        if len(due) < len(page):
+            return
 
 
 def user_to_json(user: UserRef) -> bytes:

@@ -15,8 +15,7 @@ from ...model import UserRef
 from ...ports import BaseName, Marker
 from ..postgres import Database
 from ..postgres_tables import TableObjects, is_above_the_lock, missing_rights
-from .marking import due_among
-from .names import LOG_ID, USERS, listing_of, marker_of, probes_of, user_of_listing, user_to_json
+from .names import LOG_ID, USERS, due_among, listing_of, marker_of, probes_of, user_of_listing, user_to_json
 from .probing import Fault, Place
 
 _FEW: Final = 2
