@@ -28,6 +28,7 @@ from spaces import space_of
 from steeltrap.errors import Unavailable
 from steeltrap.model import UserRef
 from steeltrap.runtime.clock import SystemClock
+from steeltrap.stores.data_folder import hold, release
 from steeltrap.stores.logs.folder import FolderLog, FolderLogs
 from steeltrap.stores.replica import ReplicaStore
 from unruly_log import unavailable
@@ -154,8 +155,29 @@ def test_a_copy_that_a_killed_process_left_is_gone_once_its_cache_is_used_again(
     logs = FolderLogs(tmp_path / "log")
     with closing(ReplicaStore(tmp_path / "cache0", logs, EMBEDDER, SystemClock())) as store:
         save(space_of(store, "ana"), "the reed grows")
-        left = store.path(ANA).with_name(f"{store.path(ANA).name}-base-killed")
-        left.write_text("marker1end")
+        copies = _copies(store.path(ANA))
     with closing(ReplicaStore(tmp_path / "cache0", logs, EMBEDDER, SystemClock())) as store:
         assert len(list(space_of(store, "ana").walk())) == 1
-    assert not left.exists()
+    assert not any(copy.exists() for copy in copies)
+
+
+def test_a_copy_that_is_being_made_stays_with_its_journal_while_others_use_the_cache(tmp_path: Path) -> None:
+    logs = FolderLogs(tmp_path / "log")
+    with closing(ReplicaStore(tmp_path / "cache0", logs, EMBEDDER, SystemClock())) as store:
+        first = save(space_of(store, "ana"), "the reed grows")
+        second = save(space_of(store, "ana"), "the heron waits")
+        copies = _copies(store.path(ANA))
+        lock = hold(copies[0])
+        space_of(store, "ana").purge([first.id])
+        assert all(copy.exists() for copy in copies)
+        release(lock)
+        space_of(store, "ana").purge([second.id])
+        assert not any(copy.exists() for copy in copies)
+
+
+def _copies(file: Path) -> list[Path]:
+    """A copy of a replica's file that isn't whole yet, and its journal."""
+    copies = [file.with_name(f"{file.name}-base-begun{ending}") for ending in ("", "-journal")]
+    for copy in copies:
+        copy.write_text("marker1end")
+    return copies

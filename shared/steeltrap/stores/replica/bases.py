@@ -32,6 +32,8 @@ A = TypeVar("A")
 B = TypeVar("B")
 
 _COPY: Final = "-base-"
+_JOURNAL: Final = "-journal"
+"""SQLite keeps a file with this ending beside the copy until that is whole."""
 
 
 def make_base(path: Path, user: UserRef, *, forgetting: bool, written: int, log_id: bytes) -> LogEntry:
@@ -81,10 +83,11 @@ def _copy_beside(path: Path) -> Iterator[Path]:
 
 def remove_copies(path: Path) -> None:
     """Remove the copies of a replica's file that nobody holds: who died left them, with all their texts."""
-    for copy in path.parent.glob(f"{path.name}{_COPY}*"):
+    for file in path.parent.glob(f"{path.name}{_COPY}*"):
+        copy = file.with_name(file.name.removesuffix(_JOURNAL))  # nobody holds a journal
         with suppress(Unavailable):
             lock = hold(copy, alone=True)
-            copy.unlink(missing_ok=True)
+            file.unlink(missing_ok=True)
             release(lock)
 
 
