@@ -15,6 +15,7 @@ from steeltrap.ranking.choosing import FLOOR, UNKNOWN_NAME, asks_for_several, fl
         ("Which flight goes from Oslo to Bergen", ["Oslo", "Bergen"]),
         ("What does NYE cost?", []),
         ("What should I do?", []),
+        ("Do we meet Ana on Friday, or on Sundays?", ["Ana"]),
         ("Wann beginnt der Feldtest?", []),
         ("Welche Programmiersprache ist tabu?", []),
         ("\u7f8e\u54b2\u3055\u3093\u306f\u3069\u3053", []),

@@ -27,6 +27,7 @@ from ..model import (
 from ..model.frozen import frozen
 from ..ports import KnowsWords
 from ..ranking import choosing
+from ..ranking.abbreviations import abbreviations
 from ..ranking.asking import without_frame
 from ..ranking.budget import fit, long_in_part
 from ..ranking.choosing import asks_for_past, said_once, without_repeats
@@ -142,6 +143,7 @@ def _rank(call: Call, request: Search, plan: _Plan, matches: Matches) -> _Rankin
     if plan.is_wordless:
         passed = passed[:0]
     if query.by_term:
+        _lift_abbreviated(call, scored, passed, request.query)
         _lift_literal(call, scored, passed, request.query)
         _lift_by_order(call, scored, passed, request.query)
         if request.filter.include_superseded and asks_for_past(request.query):
@@ -377,6 +379,8 @@ def _scored(call: Call, request: Search, plan: _Plan, candidates: Candidates, da
     return scored
 
 
+_READ_FOR_ABBREVIATIONS: Final = 20
+"""So many of the best memories are read for the long form of an abbreviation, or the reverse."""
 _ALL_WORDS: Final = 0.8
 """From this share of the query's words on, a memory may have the whole query literally."""
 _MARKED: Final = re.compile('[0-9"`\u201c\u00ab\u300c._/\\\\@:#+=~&](?=[^\\s])')
@@ -404,6 +408,19 @@ def _lift_literal(call: Call, scored: "Scored", passed: "Column", query: str) ->
     shares = share_each(literal, _texts(call, scored, places, attrgetter("content")))
     if any(shares):
         scored.add("literal", places, [weight * share for share in shares])
+
+
+def _lift_abbreviated(call: Call, scored: "Scored", passed: "Column", query: str) -> None:
+    """Lift those of the best memories that say "New Year's Eve" where the query says NYE, or the reverse."""
+    lift = call.rules.ranking.abbreviation
+    forms = abbreviations(query, scored.candidates.frequencies) if lift > 0 else None
+    if forms is None:
+        return
+    places = scored.leading(passed, _READ_FOR_ABBREVIATIONS)
+    texts = _texts(call, scored, places, searchable_text)
+    spelling = [place for place, text in zip(places, texts, strict=True) if forms.are_spelled_by(text)]
+    if spelling:
+        scored.match("abbreviation", spelling, lift)
 
 
 def _lift_by_order(call: Call, scored: "Scored", passed: "Column", query: str) -> None:

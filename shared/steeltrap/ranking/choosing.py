@@ -77,6 +77,9 @@ _GERMAN: Final = frozenset(
     welche welcher welches wer wie wir wird wo zum zur""".split()
 )
 """Words that are German only. In German every noun has a capital, so a capital tells no name."""
+_WEEKDAYS: Final = frozenset(
+    f"{day}day{ending}" for day in "mon tues wednes thurs fri satur sun".split() for ending in ("", "s")
+)
 
 
 def is_broad(query: str) -> bool:
@@ -120,7 +123,7 @@ def _names_unknown(query: str, frequencies: Mapping[str, int]) -> bool:
 def names(query: str) -> list[str]:
     """The words of a query that are names by their capital, as in "where does Ana live?".
 
-    A capital that begins a sentence tells nothing, nor one of an abbreviation, nor any in German.
+    A capital that begins a sentence tells nothing, nor one of an abbreviation or of a day, nor any in German.
     """
     pieces = _TOKEN.findall(query)
     if any(word.lower() in _GERMAN for word in pieces):
@@ -128,7 +131,11 @@ def names(query: str) -> list[str]:
     return [
         word
         for before, word in zip([".", *pieces], pieces, strict=False)
-        if before not in ".?!:" and word[0].isupper() and not word.isupper() and word.lower() not in STOP_WORDS
+        if before not in ".?!:"
+        and word[0].isupper()
+        and not word.isupper()
+        and word.lower() not in STOP_WORDS
+        and word.lower() not in _WEEKDAYS
     ]
 
 

@@ -32,6 +32,7 @@ class Weights:
     role           for the user's messages if the query says "I", and for the assistant's if it says "you"
     order          for a memory with a question's words in their order, if a better one has them in another
     recency        for the last of what fits about as well, if the query asks for the latest, or the first if for that
+    abbreviation   for a memory that has the long form of the query's short one, or the reverse
     literal        for a memory that has the whole query literally; a fifth of it for its identifiers and quotations
     """
 
@@ -51,6 +52,7 @@ class Weights:
     role: float = 0.05
     order: float = 0.1
     recency: float = 0.1
+    abbreviation: float = 0.2
     literal: float = 1.0
 
 

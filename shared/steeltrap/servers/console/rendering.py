@@ -184,6 +184,7 @@ SCORES: Final[Mapping[str, str]] = {
     "Superseded": "It replaced a memory that fits the search.",
     "Past": "The search asks for the past, and the memory was replaced by one that fits.",
     "Order": "It has the search's words in the order of an answer.",
+    "Abbreviation": "It has in full what the search abbreviates, or the reverse.",
     "Literal": "It has the search word for word, or its numbers, names and quotations.",
 }
 """The meaning of each name that `why` shows."""

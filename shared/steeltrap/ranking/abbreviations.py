@@ -1,0 +1,85 @@
+"""Abbreviations: a question has the short form and the memory the long one, or the reverse. Pure.
+
+"NYE dinner price" and "New Year's Eve: set menu, 95 dollars" share no word, and vectors of words know few short forms.
+But the letters of one are the initials of the other. Two rules keep chance out, since in a long text any two letters
+follow each other somewhere: a short form of the query counts only if no memory has it as a word, and a long form of the
+query only if it is written as one, "write-ahead log" or "New Year's Eve".
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Final
+
+from ..model.frozen import frozen
+from ..text.words import STOP_WORDS, tokens
+
+MOST_LETTERS: Final = 5
+_LONGEST_QUERY: Final = 400
+_LONGEST_TEXT: Final = 1_000
+"""Characters of the longest memory that is read: in a long one initials meet by chance."""
+_SHORT: Final = re.compile(rf"\b[A-Z]{{2,{MOST_LETTERS}}}\b")
+_WORD: Final = re.compile(r"[^\W\d_]+(?:['\u2019]s\b)?")
+_HUMP: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
+"""Between the words of a name such as TypeScript."""
+_LOOKS_SHORT: Final = re.compile(r"[A-Z]{2}")
+_LOOKS_LONG: Final = re.compile(r"[^\W\d_]-[^\W\d_]|(?<![\w'\u2019])(?:[A-Z][\w'\u2019]+ ){2}[A-Z]")
+
+
+@frozen
+class Abbreviations:
+    """The short forms of a query that no memory has as a word, and the query itself where it may have a long form."""
+
+    short: tuple[str, ...]
+    long: str
+
+    def are_spelled_by(self, text: str) -> bool:
+        """Whether a text has the long form of a short one, or the short form of a long one."""
+        if len(text) > _LONGEST_TEXT:
+            return False
+        if any(long_form(short, text) for short in self.short):
+            return True
+        # Two letters are the initials of too much.
+        shorts = {short for short in _SHORT.findall(text) if len(short) > 2} if self.long else set()
+        return any(_LOOKS_LONG.search(long_form(short, self.long)) for short in shorts)
+
+
+def abbreviations(query: str, frequencies: Mapping[str, int]) -> Abbreviations | None:
+    """The abbreviations of a query; None where it has none. `frequencies` says how many memories have each token."""
+    short: tuple[str, ...] = ()
+    if query.isupper() or len(query) > _LONGEST_QUERY:
+        return None
+    if _LOOKS_SHORT.search(query):
+        words = (word for word in dict.fromkeys(_SHORT.findall(query)) if word.lower() not in STOP_WORDS)
+        short = tuple(word for word in words if not any(map(frequencies.get, tokens(word))))
+    long = query if _LOOKS_LONG.search(query) else ""
+    return Abbreviations(short=short, long=long) if short or long else None
+
+
+def long_form(short: str, text: str) -> str:
+    """The words of a text whose initials are the letters of a short form; "" without any.
+
+    One stop word in between may count for nothing, as in "hardware-in-the-loop" for HIL. Neither the first nor the last
+    word is a stop word.
+    """
+    spread = _HUMP.sub(" ", text)
+    words = list(_WORD.finditer(spread))
+    initials = [word[0][0].upper() for word in words]
+    stops = [word[0].lower() in STOP_WORDS for word in words]
+    for first, initial in enumerate(initials):
+        if initial == short[0] and not stops[first]:
+            last = _last(short, initials, stops, first)
+            if last is not None:
+                return spread[words[first].start() : words[last].end()]
+    return ""
+
+
+def _last(short: str, initials: list[str], stops: list[bool], first: int) -> int | None:
+    """The place of the last word of a long form that begins at a place."""
+    at, skipped = first, 0
+    for letter in short[1:]:
+        at += 1
+        if at < len(initials) and initials[at] != letter and stops[at] and not skipped and len(short) > 2:
+            at, skipped = at + 1, 1
+        if at >= len(initials) or initials[at] != letter:
+            return None
+    return None if stops[at] else at

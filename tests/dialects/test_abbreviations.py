@@ -1,0 +1,93 @@
+"""A question with a short form finds the memory with the long one, and the reverse."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from clock import SettableClock
+from steeltrap.invoke import Door
+from steeltrap.model import Caller, UserRef
+from steeltrap.ranking.abbreviations import abbreviations, long_form
+
+ANA = Caller(UserRef("ana"), "assistant")
+
+
+def _ranked(door: Door, clock: SettableClock, contents: Sequence[str], query: str) -> list[dict[str, object]]:
+    for content in contents:
+        door.invoke("core.save", {"content": content}, ANA)
+        clock.advance(seconds=1)
+    results: list[dict[str, object]] = door.invoke("core.search", {"query": query, "why": True}, ANA).body["results"]
+    return results
+
+
+@pytest.mark.parametrize(
+    ("answer", "other", "query"),
+    [
+        (
+            "New Year's Eve: set menu of seven courses, 95 dollars.",
+            "From October the restaurant is open on Tuesdays, too.",
+            "Is there a NYE dinner?",
+        ),
+        (
+            "Devon finished the Moorland race in 1:27:40, a personal best.",
+            "Devon prefers rice cakes to gels.",
+            "What's Devon's PB?",
+        ),
+        (
+            "Everything was rewritten in TypeScript last year.",
+            "The plugin is written for Firefox and Chrome.",
+            "Which parts are written in TS?",
+        ),
+        (
+            "WAL replay lost the last record at a block edge.",
+            "Files written by 0.7 can still be read.",
+            "Was there a bug in the write-ahead log?",
+        ),
+    ],
+)
+def test_the_memory_with_the_other_form_of_an_abbreviation_comes_first(
+    own_door: Door, clock: SettableClock, answer: str, other: str, query: str
+) -> None:
+    first, *others = _ranked(own_door, clock, (answer, other, "Ana likes green tea."), query)
+    assert first["content"] == answer
+    assert [hit["why"].get("boosts", {}).get("abbreviation") for hit in (first, *others)] == [0.2, None, None]  # type: ignore[attr-defined]
+
+
+def test_a_short_form_that_a_memory_has_is_not_looked_for_in_initials(own_door: Door, clock: SettableClock) -> None:
+    contents = ("CI runs on every push.", "The customers' inboxes are full.")
+    hits = _ranked(own_door, clock, contents, "Where does CI run?")
+    assert hits[0]["content"] == contents[0]
+    assert all("abbreviation" not in hit["why"].get("boosts", {}) for hit in hits)  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("short", "text", "long"),
+    [
+        ("NYE", "We close early on New Year's Eve.", "New Year's Eve"),
+        ("HIL", "The hardware-in-the-loop bench", "hardware-in-the-loop"),
+        ("TS", "moved to TypeScript", "Type Script"),
+        ("CI", "The cluster is down", ""),
+        ("HIL", "half of it for loading", ""),
+        ("AB", "A bee", ""),
+        ("WAL", "write-ahead", ""),
+    ],
+)
+def test_a_long_form_is_words_whose_initials_are_the_letters(short: str, text: str, long: str) -> None:
+    assert long_form(short, text) == long
+
+
+@pytest.mark.parametrize(
+    "query", ["where does Ana live?", "NYE DINNER PRICE", "ONLY one", "", "OK?", "NYE " + "a " * 400]
+)
+def test_a_query_without_an_abbreviation_reads_no_memory(query: str) -> None:
+    assert abbreviations(query, {"ok": 1}) is None
+
+
+def test_long_texts_and_two_initials_of_a_query_tell_nothing() -> None:
+    asked = abbreviations("NYE dinner", {})
+    assert asked is not None
+    assert asked.are_spelled_by("New Year's Eve")
+    assert not asked.are_spelled_by("New Year's Eve" + " and more" * 200)
+    asked = abbreviations("Who can sign in to the self-service desk?", {})
+    assert asked is not None
+    assert not asked.are_spelled_by("The SD card is full.")
