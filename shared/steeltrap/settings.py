@@ -471,7 +471,7 @@ Source = Literal["option", "environment", "file", "typed"]
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class SettingValue:
     """A value that somebody gave, and where."""
 
     value: object
@@ -479,10 +479,10 @@ class Given:
 
 
 @dataclass(frozen=True, slots=True)
-class Gathered:
+class SettingValues:
     """The given values by the name of their setting, and remarks on names that are no setting."""
 
-    values: Mapping[str, Given]
+    values: Mapping[str, SettingValue]
     remarks: tuple[str, ...] = ()
 
     @property
@@ -509,7 +509,7 @@ def gather(
     *,
     refuse: Callable[[InvalidInput], None] = _raise,
     **overrides: object,
-) -> Gathered:
+) -> SettingValues:
     """The values that options, the environment and the file give, not checked yet.
 
     `refuse` takes what is wrong with the file, whose other values still count. Raises InvalidInput, as `refuse` does
@@ -518,12 +518,12 @@ def gather(
     source = os.environ if environment is None else environment
     unknown = ", ".join(PREFIX + name for name in _unknown(source))
     remarks = [f"These environment variables are not settings and are ignored: {unknown}."] if unknown else []
-    values = {name: Given(value, "option") for name, value in overrides.items() if value is not None}
+    values = {name: SettingValue(value, "option") for name, value in overrides.items() if value is not None}
     for name in FIELDS:
         if value := source.get(PREFIX + name.upper()):
-            values.setdefault(name, Given(value, "environment"))
+            values.setdefault(name, SettingValue(value, "environment"))
     if environment is None:
-        folder = Gathered(values).folder
+        folder = SettingValues(values).folder
         path = settings_file.path_in(folder)
         for name, text in _file_values(folder, refuse).items():
             try:
@@ -532,10 +532,10 @@ def gather(
                 refuse(error)
                 continue
             if is_setting:
-                values.setdefault(name, Given(text, "file"))
+                values.setdefault(name, SettingValue(text, "file"))
             else:
                 remarks.append(f"{show(name)} in {path} is not a setting of this version and is ignored.")
-    return Gathered(values, tuple(remarks))
+    return SettingValues(values, tuple(remarks))
 
 
 def _file_values(folder: Path, refuse: Callable[[InvalidInput], None]) -> dict[str, str]:
@@ -546,7 +546,7 @@ def _file_values(folder: Path, refuse: Callable[[InvalidInput], None]) -> dict[s
         return {}
 
 
-def settings_of(inputs: Gathered) -> Settings:
+def settings_of(inputs: SettingValues) -> Settings:
     """The settings of what was given. Raises InvalidInput, which names the variable, or the file and the name in it."""
     settings = _checked(inputs)
     if settings.log != "error":
@@ -555,7 +555,7 @@ def settings_of(inputs: Gathered) -> Settings:
     return settings
 
 
-def _checked(inputs: Gathered) -> Settings:
+def _checked(inputs: SettingValues) -> Settings:
     values = {name: each.value for name, each in inputs.values.items()}
     plain = {name: _plainly(name, value) for name, value in values.items()}
     if None not in plain.values():
@@ -571,7 +571,7 @@ def _checked(inputs: Gathered) -> Settings:
 
 def checked_value(name: str, value: str) -> str | int | float | bool:
     """A setting's value as its file has it. Raises InvalidInput."""
-    settings = settings_of(Gathered({name: Given(value, "typed")}))
+    settings = settings_of(SettingValues({name: SettingValue(value, "typed")}))
     return settings.as_json()[name]  # type: ignore[no-any-return]
 
 
@@ -658,7 +658,7 @@ def _warn(remark: str) -> None:
     _log.warning("%s", remark)
 
 
-def _refusal(error: "ValidationError", inputs: Gathered) -> str:
+def _refusal(error: "ValidationError", inputs: SettingValues) -> str:
     first = error.errors()[0]
     setting = str(first["loc"][0])
     name = PREFIX + setting.upper()

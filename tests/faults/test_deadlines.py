@@ -134,4 +134,4 @@ def test_what_an_import_wrote_before_its_time_was_over_is_said(calling: Calling)
     ):
         import_file(calling(1400), "all.json")
     assert calling(1).space.statistics()["memories"] == 100
-    assert import_file(calling(9999), "all.json").fates == {"new": 150, "skipped": 100}
+    assert import_file(calling(9999), "all.json").actions == {"new": 150, "skipped": 100}

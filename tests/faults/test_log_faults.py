@@ -32,7 +32,7 @@ from faults.proxy import (
 from steeltrap.errors import Unavailable
 from steeltrap.ports import Deadline, Log
 from steeltrap.stores.logs.folder import FolderLog
-from steeltrap.stores.replica.entries import LogEntry, Lost, new_nonce, settle, unpack
+from steeltrap.stores.replica.entries import LogEntry, Lost, commit_entry, new_nonce, unpack
 
 SECONDS: Final = 60.0
 REMOTE: Final = ("s3", "azure", "gcs", "dynamodb", "postgres")
@@ -56,7 +56,7 @@ def _entry(n: int, body: bytes = b"") -> LogEntry:
 
 
 def _settle(log: Log, entry: LogEntry, clock: SettableClock, seconds: float = SECONDS) -> None:
-    settle(log, entry.n, entry.pack(), Deadline.after(seconds, clock), clock.sleep)
+    commit_entry(log, entry.n, entry.pack(), Deadline.after(seconds, clock), clock.sleep)
 
 
 def _first_writes(times: int, rule: Rule) -> Rule:

@@ -17,7 +17,7 @@ from steeltrap.runtime.clock import SystemClock
 from steeltrap.stores import postgres
 from steeltrap.stores.logs.postgres import PostgresLogs
 from steeltrap.stores.postgres_tables import database_at
-from steeltrap.stores.replica.entries import LogEntry, Lost, new_nonce, settle, unpack
+from steeltrap.stores.replica.entries import LogEntry, Lost, commit_entry, new_nonce, unpack
 
 pytestmark = pytest.mark.slow
 _RESTARTS: Final = 3
@@ -46,7 +46,9 @@ def test_a_server_that_is_killed_in_mid_commit_loses_and_doubles_nothing(primary
                 body = f"{writer} wrote {number}".encode()
                 entry = LogEntry("change", ANA, n, new_nonce(), new_nonce(), bytes(8), 0, 0, 0, 0, body)
                 try:
-                    settle(log, n, entry.pack(), Deadline.after(60, clock), lambda seconds: stop.wait(seconds) or None)
+                    commit_entry(
+                        log, n, entry.pack(), Deadline.after(60, clock), lambda seconds: stop.wait(seconds) or None
+                    )
                 except Lost:
                     n += 1
                 except Unavailable as error:

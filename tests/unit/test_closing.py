@@ -46,7 +46,7 @@ class Elsewhere:
     def appended(self, user: UserRef, conversation_id: str) -> None:
         pass
 
-    def settle(self, user: UserRef, deadline: Deadline) -> bool:
+    def wait_for_episodes(self, user: UserRef, deadline: Deadline) -> bool:
         return False
 
 
@@ -68,7 +68,7 @@ def episodes(door: Door, caller: Caller = ANA) -> list[int]:
 
 def settle(door: Door, clock: SettableClock, caller: Caller = ANA) -> None:
     assert door.background is not None
-    assert door.background.settle(caller.user, Deadline.after(SECONDS, clock))
+    assert door.background.wait_for_episodes(caller.user, Deadline.after(SECONDS, clock))
 
 
 def test_an_append_does_not_make_episodes_and_they_are_made_behind_it(door: Door, clock: SettableClock) -> None:

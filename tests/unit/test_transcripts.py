@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from steeltrap.text.transcripts import claude_code, codex, cursor
-from steeltrap.text.transcripts.messages import Said, elements, without_elements
+from steeltrap.text.transcripts.messages import TranscriptMessage, elements, without_elements
 
 AT = "2026-03-02T09:15:00.123Z"
 
@@ -137,7 +137,7 @@ def test_a_line_of_no_object_is_refused(text: str) -> None:
 def test_what_no_store_can_keep_is_replaced() -> None:
     entry = claude_code.entry(r'{"uuid": "u1", "type": "user", "message": {"content": "a\u0000b\ud800c"}}')
     assert entry is not None
-    assert entry.message == Said(id="u1", role="user", content="a\ufffdb\ufffdc")
+    assert entry.message == TranscriptMessage(id="u1", role="user", content="a\ufffdb\ufffdc")
 
 
 def event(**payload: Any) -> str:

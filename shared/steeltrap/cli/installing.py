@@ -27,7 +27,7 @@ from .session import Exit, complain, say
 from .terminal import confirm
 
 if TYPE_CHECKING:
-    from ..settings import Gathered, Settings
+    from ..settings import Settings, SettingValues
 
 Keys = tuple[str, ...]
 NAME: Final = "steeltrap"
@@ -57,7 +57,7 @@ _HOOK: Final = re.compile(r"(?:^|[\s/\\\"'])steeltrap(?:\.exe)?[\"']?\s+hook\s")
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class ConfigEntry:
     """The part of a client's file that is ours: a server, or a hook for each event. `defaults` go into a new file."""
 
     path: Path
@@ -87,7 +87,9 @@ class Machine:
         return self.folder("XDG_CONFIG_HOME", ".config").joinpath(*names)
 
 
-def parts_of(client: str, command: Sequence[str], machine: Machine, *, data: Path | None, hooks: bool) -> list[Part]:
+def parts_of(
+    client: str, command: Sequence[str], machine: Machine, *, data: Path | None, hooks: bool
+) -> list[ConfigEntry]:
     """The parts of one of CLIENTS. `command` starts steeltrap; `data` is a folder of memories of the user's choice."""
     beside = ["--data", str(data)] if data else []
     program, *first = command
@@ -97,30 +99,30 @@ def parts_of(client: str, command: Sequence[str], machine: Machine, *, data: Pat
         servers = (Path(own).expanduser() if own else machine.home) / ".claude.json"
         file = machine.folder("CLAUDE_CONFIG_DIR", ".claude") / "settings.json"
         parts = [
-            Part(servers, (("mcpServers", NAME), {"type": "stdio", **server})),
-            Part(file, hooks=_hooks(client, command, beside)),
+            ConfigEntry(servers, (("mcpServers", NAME), {"type": "stdio", **server})),
+            ConfigEntry(file, hooks=_hooks(client, command, beside)),
         ]
     elif client == "codex":
         folder = machine.folder("CODEX_HOME", ".codex")
         parts = [
-            Part(folder / "config.toml", (("mcp_servers", NAME), server)),
-            Part(folder / "hooks.json", hooks=_hooks(client, command, beside)),
+            ConfigEntry(folder / "config.toml", (("mcp_servers", NAME), server)),
+            ConfigEntry(folder / "hooks.json", hooks=_hooks(client, command, beside)),
         ]
     elif client == "cursor":
         # Cursor starts servers outside of the folder that it works in.
         server["args"] += ["--project", "${workspaceFolder}"]
         parts = [
-            Part(machine.home / ".cursor" / "mcp.json", (("mcpServers", NAME), server)),
-            Part(machine.home / ".cursor" / "hooks.json", None, _hooks(client, command, beside), {"version": 1}),
+            ConfigEntry(machine.home / ".cursor" / "mcp.json", (("mcpServers", NAME), server)),
+            ConfigEntry(machine.home / ".cursor" / "hooks.json", None, _hooks(client, command, beside), {"version": 1}),
         ]
     elif client == "claude-desktop":
         file = machine.application("Claude", "claude_desktop_config.json")
-        parts = [Part(file, (("mcpServers", NAME), server))]
+        parts = [ConfigEntry(file, (("mcpServers", NAME), server))]
     elif client == "vscode":
         file = machine.application("Code", "User", "mcp.json")
-        parts = [Part(file, (("servers", NAME), {"type": "stdio", **server}))]
+        parts = [ConfigEntry(file, (("servers", NAME), {"type": "stdio", **server}))]
     else:
-        parts = [Part(machine.home / ".gemini" / "settings.json", (("mcpServers", NAME), server))]
+        parts = [ConfigEntry(machine.home / ".gemini" / "settings.json", (("mcpServers", NAME), server))]
     return [part for part in parts if part.server or hooks]
 
 
@@ -264,7 +266,7 @@ def introduction(client: str, settings: "Settings", *, hooks: bool) -> str:
     )
 
 
-def _to_carry(gathered: "Gathered", settings: "Settings") -> dict[str, Any]:
+def _to_carry(gathered: "SettingValues", settings: "Settings") -> dict[str, Any]:
     """The settings of the environment alone, which a client would not have, as their file is to have them."""
     stored, values = settings_file.read(settings.data), settings.as_json()
     defaults = type(settings)().as_json()
@@ -289,7 +291,7 @@ def _show_carried(carried: Mapping[str, Any], settings: "Settings") -> None:
 _TRIAL_SECONDS: Final = 30
 
 
-def _try_server(parts: Sequence[Part]) -> None:
+def _try_server(parts: Sequence[ConfigEntry]) -> None:
     """Start the client's new entry once, as the client will; leaves the command where it doesn't answer."""
     for part in parts:
         if part.server is not None:

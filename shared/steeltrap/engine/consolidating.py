@@ -13,7 +13,7 @@ from ..ports import Create, Probe
 from ..ranking.novelty import LINK_FLOOR
 from ..text.limits import MAX_TAGS, check_id
 from ..text.matching import fold_tag
-from ..text.sentences import extract, said_once
+from ..text.sentences import extract, unique_sentences
 from . import lookups, saving
 from .call import Call
 from .reading import find, find_all
@@ -129,7 +129,7 @@ def _merged(
 def _texts(sources: Sequence[Memory]) -> list[str]:
     texts = [source.content for source in sources]
     # Lines that repeat in code or data are not said twice, they are its form.
-    return said_once(texts) if all(source.content_type == "text" for source in sources) else texts
+    return unique_sentences(texts) if all(source.content_type == "text" for source in sources) else texts
 
 
 def _union(sources: Sequence[Memory]) -> tuple[str, ...]:

@@ -117,7 +117,7 @@ def append_messages(
     # Before a message is split: half a secret looks like none.
     messages = [replace(item, message=redacted_message(call, item.message)) for item in call.in_time(messages)]
     own = [
-        saving.Named(id=item.id, conversation_id=conversation, text=first_piece(item.message.content))
+        saving.MessageIdentity(id=item.id, conversation_id=conversation, text=first_piece(item.message.content))
         for item in messages
         if item.id is not None
     ]
@@ -454,7 +454,7 @@ def retrieve_memory(call: Call, request: Search) -> tuple[list[Retrieved], Found
     A retrieval counts as a review once a day. Raises InvalidInput for a blank query, Unavailable when no
     leg answers.
     """
-    is_settled = call.background is None or call.background.settle(call.caller.user, call.deadline)
+    is_settled = call.background is None or call.background.wait_for_episodes(call.caller.user, call.deadline)
     close_idle_conversations(call, open_too=not is_settled)
     weighing = _Weighing(call, request.limit)
     result = search(call, request, weighing.weigh)

@@ -365,7 +365,7 @@ def import_conversations(
         replace(each, messages=tuple(replace(m, message=redacted_message(call, m.message)) for m in each.messages))
         for each in call.in_time(conversations)
     ]
-    ids = iter(saving.message_ids(call, [named_message for each in whole for named_message in _named_messages(each)]))
+    ids = iter(saving.message_ids(call, [named_message for each in whole for named_message in _identities(each)]))
     for index, conversation in enumerate(call.in_time(whole)):
         for number, item in enumerate(conversation.messages):
             id = next(ids)
@@ -393,9 +393,9 @@ def import_conversations(
     return ImportedConversations(written=written_counts, skipped=skipped_counts, episodes=episodes, errors=errors)
 
 
-def _named_messages(conversation: Conversation) -> list[saving.Named]:
+def _identities(conversation: Conversation) -> list[saving.MessageIdentity]:
     return [
-        saving.Named(
+        saving.MessageIdentity(
             id=item.id or str(number),
             conversation_id=conversation.id,
             text=first_piece(item.message.content),

@@ -216,7 +216,7 @@ def new_id(call: Call, source: Source, position: int) -> str:
 
 
 @frozen
-class Named:
+class MessageIdentity:
     """A message that a client knows by an id in a conversation. `text` is what its first turn says.
 
     With `universal` the id is the message's own in every conversation, as a UUID always is. `copied_from` are other
@@ -230,7 +230,7 @@ class Named:
     copied_from: tuple[str, ...] = ()
 
 
-def message_ids(call: Call, messages: Sequence[Named]) -> list[str]:
+def message_ids(call: Call, messages: Sequence[MessageIdentity]) -> list[str]:
     """The ids of the first turns of messages, always the same ones. A universal id names its message in every
     conversation, unless another conversation has another text under it; other ids name it in their own.
 
@@ -251,7 +251,7 @@ def message_ids(call: Call, messages: Sequence[Named]) -> list[str]:
         id for ids_in_scope, id in zip(scoped, universal, strict=True) if id for id in (*ids_in_scope, id)
     )
     memories = _stored(call, list(wanted_ids))
-    first_messages: dict[str, Named] = {}
+    first_messages: dict[str, MessageIdentity] = {}
     ids: list[str] = []
     for each, ids_in_scope, own in zip(call.in_time(messages), scoped, universal, strict=True):
         if own is None:
@@ -267,7 +267,7 @@ def message_ids(call: Call, messages: Sequence[Named]) -> list[str]:
     return ids
 
 
-def _is_same(call: Call, message: Named, memory: Memory | None, first: Named) -> bool:
+def _is_same(call: Call, message: MessageIdentity, memory: Memory | None, first: MessageIdentity) -> bool:
     if memory is None:
         return message.conversation_id == first.conversation_id or message.text == first.text
     return message.conversation_id == memory.conversation_id or message.text == first_image(call, memory).content

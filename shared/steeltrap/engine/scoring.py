@@ -12,7 +12,7 @@ from .updating import commit_edits
 
 
 @frozen
-class Scored:
+class ImportanceReport:
     """A memory with its importance now, 0 to 1, and the reading that it follows from unless it was set manually."""
 
     memory: Memory
@@ -28,14 +28,14 @@ class Rescored:
     previous: float
 
 
-def score(call: Call, id: str) -> Scored:
+def score(call: Call, id: str) -> ImportanceReport:
     """The importance of a memory, to four places unless it was set manually. Raises NotFound.
 
     Asking does not count as a reading.
     """
     memory = find(call, id)
     usage = call.space.usage([memory.id]).get(memory.id, UNREAD)
-    return Scored(memory=memory, importance=_of(memory, usage, call.now()), usage=usage)
+    return ImportanceReport(memory=memory, importance=_of(memory, usage, call.now()), usage=usage)
 
 
 def set_score(call: Call, id: str, value: float, reason: str) -> Rescored:

@@ -9,7 +9,7 @@ from ..model import Draft, Edit, JsonObject, Memory, Message, Outcome, OutcomeKi
 from ..text.schemas import cut
 from .call import Call, SecretsMode
 
-Given = TypeVar("Given", Draft, Edit, Memory)
+Redactable = TypeVar("Redactable", Draft, Edit, Memory)
 
 _TEXTS: Final = ("content", "context", "category", "agent_label")
 _NAMES: Final = ("scope", "conversation_id", "agent_id", "updated_by", "imported_by")
@@ -21,7 +21,7 @@ _SHORTEST: Final = 4
 four."""
 
 
-def redacted(call: Call, value: Given) -> Given:
+def redacted(call: Call, value: Redactable) -> Redactable:
     """A caller's input without its secrets, as the call's `secrets` says: each is a placeholder, or the call is
     refused, or all stays as it is.
 

@@ -25,10 +25,10 @@ from .saving import embed_memories
 from .secrets import redacted
 
 Strategy = Literal["skip_duplicates", "overwrite", "create_versions", "merge_metadata"]
-Fate = Literal["new", "version", "overwritten", "merged", "skipped"]
+Action = Literal["new", "version", "overwritten", "merged", "skipped"]
 
 
-def fate_of(imported: Memory, matches: Sequence[Memory], strategy: Strategy) -> tuple[Fate, Memory | None]:
+def action_for(imported: Memory, matches: Sequence[Memory], strategy: Strategy) -> tuple[Action, Memory | None]:
     """The action for a memory of the file, and the stored memory that it meets."""
     if not matches:
         return "new", None
@@ -94,7 +94,7 @@ class ImportedFile:
     size: int
     plain_size: int
     total: int
-    fates: Counter[Fate]
+    actions: Counter[Action]
     associations: int
     errors: dict[int, SteeltrapError] = field(default_factory=dict)
 
@@ -129,8 +129,8 @@ def import_file(
         size=len(content),
         plain_size=len(plain),
         total=len(items),
-        fates=Counter(step.fate for step in steps if step.index not in errors),
-        associations=sum(len(step.links) for step in steps if step.fate != "skipped" and step.index not in errors),
+        actions=Counter(step.action for step in steps if step.index not in errors),
+        associations=sum(len(step.links) for step in steps if step.action != "skipped" and step.index not in errors),
         errors=errors,
     )
 
@@ -142,14 +142,14 @@ class _Step:
 
     index: int
     imported: Memory
-    fate: Fate
+    action: Action
     id: str
     old: Memory | None = None
     links: list[Link] = field(default_factory=list)
 
     @property
     def is_creation(self) -> bool:
-        return self.fate in _CREATED
+        return self.action in _CREATED
 
 
 def _plan(call: Call, items: Sequence[Item], strategy: Strategy, *, anywhere: bool) -> list[_Step]:
@@ -165,13 +165,13 @@ def _plan(call: Call, items: Sequence[Item], strategy: Strategy, *, anywhere: bo
             by_id = None
         by_text = texts.get(_place(imported), [])
         matches = by_text if by_id is None else [by_id, *by_text]
-        fate, old = fate_of(imported, matches, strategy) if imported.is_visible(now) else ("skipped", None)
-        if fate in _CREATED:
+        action, old = action_for(imported, matches, strategy) if imported.is_visible(now) else ("skipped", None)
+        if action in _CREATED:
             free = next((id for id in (imported.id, spare[index]) if id not in taken_memories), None)
             id = free or saving.new_id(call, imported.source, index)
         else:
             id = imported.id if old is None else old.id
-        steps.append(_Step(index=index, imported=imported, fate=fate, id=id, old=old))
+        steps.append(_Step(index=index, imported=imported, action=action, id=id, old=old))
     return steps
 
 
@@ -191,7 +191,7 @@ def _connect(items: Sequence[Item], steps: Sequence[_Step]) -> None:
             target = by_given[link.target_id]
             backwards = target.is_creation and not source.is_creation
             at, other = (target, source) if backwards else (source, target)
-            is_change = at.fate != "skipped" and (at.is_creation or link.manual)
+            is_change = at.action != "skipped" and (at.is_creation or link.manual)
             if is_change and at.id != other.id:
                 at.links.append(replace(link, target_id=other.id))
 
@@ -225,7 +225,7 @@ def _carry_out(call: Call, steps: Sequence[_Step]) -> dict[int, SteeltrapError]:
     """Why some were left out, by index. Raises Unavailable or Throttled that says how far it came."""
     errors: dict[int, SteeltrapError] = {}
     creations = [step for step in steps if step.is_creation]
-    edits = [step for step in steps if step.fate in ("overwritten", "merged")]
+    edits = [step for step in steps if step.action in ("overwritten", "merged")]
     count = 0
     try:
         for start in range(0, len(creations), _BLOCK):
@@ -271,7 +271,7 @@ def _errors_after_conflict(call: Call, step: _Step, conflict: Conflict) -> dict[
     memory = call.space.get([step.id]).get(step.id)
     if memory is None or differs(memory, step.imported):
         return {step.index: conflict}
-    step.fate = "skipped"
+    step.action = "skipped"
     return {}
 
 
@@ -304,7 +304,7 @@ def _links(step: _Step) -> tuple[Link, ...]:
 
 def _edit(call: Call, step: _Step) -> None:
     assert step.old is not None
-    edit = overwriting(step.old, step.imported) if step.fate == "overwritten" else merging(step.old, step.imported)
+    edit = overwriting(step.old, step.imported) if step.action == "overwritten" else merging(step.old, step.imported)
     updating.update(call, step.id, replace(edit, imported=True))
     for link in step.links:
         consolidating.associate(call, step.id, link.target_id, link.strength)

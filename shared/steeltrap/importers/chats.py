@@ -36,7 +36,7 @@ from ..text.limits import check_json
 from ..text.titles import TITLE
 from ..text.transcripts import claude_code
 from ..text.transcripts import messages as branches
-from ..text.transcripts.messages import Said as InTranscript
+from ..text.transcripts.messages import TranscriptMessage as InTranscript
 from ..text.transcripts.messages import cleaned, within
 from .items import Filing, Flaw, Item, LeftOut, Part, moment
 from .json_values import Damage, Value

@@ -150,7 +150,7 @@ class Background(Protocol):
         """Note that a conversation has new turns. Returns at once."""
         ...
 
-    def settle(self, user: UserRef, deadline: Deadline) -> bool:
+    def wait_for_episodes(self, user: UserRef, deadline: Deadline) -> bool:
         """Wait until what is due in the user's noted conversations has been made. False if that is not certain: the
         caller then makes it."""
         ...

@@ -67,7 +67,7 @@ class Closer:
                 self._thread.start()
             self._changed.notify_all()
 
-    def settle(self, user: UserRef, deadline: Deadline) -> bool:
+    def wait_for_episodes(self, user: UserRef, deadline: Deadline) -> bool:
         with self._changed:
             for conversation in [c for c in self._quiet_at if c[0] == user]:
                 del self._quiet_at[conversation]

@@ -70,7 +70,7 @@ def extract(text: str, budget: int) -> str:
     return "".join(parts[i] if parts[i][-1] in _CLOSED else parts[i] + " " for i in sorted(picks)).rstrip()
 
 
-def said_once(texts: Sequence[str]) -> list[str]:
+def unique_sentences(texts: Sequence[str]) -> list[str]:
     """The texts, each without the sentences that an earlier one has; those without any sentence left are dropped.
 
     Case, spaces and the marks at the end make no difference. What one text says twice it goes on saying twice.

@@ -1,7 +1,7 @@
 """The toolsets, each thin over the one engine: names, input models, limits, wording, rendering.
 
-Nothing here has heard of AWS, HTTP or SQL. Importing the catalogue needs no environment and no adapter; a
-tool is imported when it is asked for.
+Here: what a client sees of a tool. Not here: what it does (`engine`), AWS, HTTP, SQL. `invoke` and the servers read the
+catalogue; importing it needs no environment and no store, and a toolset is imported at its first use.
 """
 
 import sys

@@ -52,7 +52,7 @@ def _until(call: Call, memory: Memory) -> str:
 
 
 def _author(memory: Memory) -> str:
-    return f" (untrusted, by {inert(memory.agent_id or 'an unnamed agent')})" if memory.untrusted else ""
+    return f" (untrusted, by {escaped(memory.agent_id or 'an unnamed agent')})" if memory.untrusted else ""
 
 
 def shown_to(call: Call) -> Filter:
@@ -60,7 +60,7 @@ def shown_to(call: Call) -> Filter:
     return Filter(project=call.caller.project, untrusted=None if call.rules.show_untrusted else False)
 
 
-def apart(memories: Sequence[Memory], lines: Sequence[str]) -> list[str]:
+def split_untrusted(memories: Sequence[Memory], lines: Sequence[str]) -> list[str]:
     """The lines of some memories between marks, and those of untrusted agents between marks of their own."""
     own = [line for memory, line in zip(memories, lines, strict=False) if not memory.untrusted]
     untrusted = [line for memory, line in zip(memories, lines, strict=False) if memory.untrusted]
@@ -73,18 +73,18 @@ def in_degrees(call: Call, hits: Sequence[Hit], texts: Sequence[str]) -> list[st
     memories = [hit.memory for hit in hits]
     lines = memory_lines(call, memories, texts)
     sure = sum(not hit.less_sure for hit in hits)
-    parts = apart(memories[:sure], lines[:sure])
-    return parts if sure == len(hits) else [*parts, LESS_SURE, *apart(memories[sure:], lines[sure:])]
+    parts = split_untrusted(memories[:sure], lines[:sure])
+    return parts if sure == len(hits) else [*parts, LESS_SURE, *split_untrusted(memories[sure:], lines[sure:])]
 
 
-def inert(text: str) -> str:
+def escaped(text: str) -> str:
     """Text that stays on its line and inside its fence: line breaks are escaped, and so are the marks of frames."""
     return "\\n".join(without_marks(text.strip()).splitlines())
 
 
 def shown_text(call: Call, memory: Memory) -> str:
     """The content of a memory as a model is shown it: inert, and without secrets, which may have been saved before."""
-    return inert(without_secrets(call, memory.content))
+    return escaped(without_secrets(call, memory.content))
 
 
 def day_of(call: Call, memory: Memory) -> str:

@@ -82,7 +82,7 @@ class _Elsewhere:
     def appended(self, user: UserRef, conversation_id: str) -> None:
         """Nothing to note."""
 
-    def settle(self, user: UserRef, deadline: Deadline) -> bool:
+    def wait_for_episodes(self, user: UserRef, deadline: Deadline) -> bool:
         return False
 
 

@@ -21,7 +21,7 @@ _MOST_MERGED: Final = 50
 _CHANGED: Final = "changed since the page was opened"
 
 
-class Chosen(NamedTuple):
+class Choice(NamedTuple):
     """A memory as the page showed it."""
 
     id: str
@@ -76,13 +76,13 @@ def merge(request: PageRequest) -> Reply:
     return Redirect(url(memory_url(merged["id"]), said="merged"))
 
 
-def _choices(request: PageRequest) -> list[Chosen]:
-    choices: dict[str, Chosen] = {}
+def _choices(request: PageRequest) -> list[Choice]:
+    choices: dict[str, Choice] = {}
     for value in request.form.get("chosen", ()):
         id, _, version = value.rpartition(":")
         if not id or not (version.isascii() and version.isdigit() and len(version) <= 9):
             raise InvalidInput("The form can't be read; open the list again.")
-        choices[id] = Chosen(id, int(version))
+        choices[id] = Choice(id, int(version))
     if not choices:
         raise InvalidInput("Choose at least one memory.")
     if len(choices) > MOST:
@@ -93,12 +93,12 @@ def _choices(request: PageRequest) -> list[Chosen]:
 def _change_each(
     request: PageRequest,
     action: str,
-    choices: list[Chosen],
-    change: Callable[[Callable[..., Any], Chosen], int | None],
+    choices: list[Choice],
+    change: Callable[[Callable[..., Any], Choice], int | None],
     **more: str,
 ) -> Page:
     """The page of what was done. A change answers the new version, None where nothing was to be done."""
-    results: list[Chosen] = []
+    results: list[Choice] = []
     reasons: Counter[str] = Counter()
     unchanged = 0
     for number, choice in enumerate(choices):
@@ -111,17 +111,17 @@ def _change_each(
             reasons[_CHANGED if error.code in ("conflict", NotFound.code) else error.message] += 1
             continue
         unchanged += version is None
-        results += [] if version is None else [Chosen(choice.id, version)]
+        results += [] if version is None else [Choice(choice.id, version)]
     values: JsonObject = {"what": action, "changed": results, "same": unchanged, "left": reasons.most_common()}
     return Page(template="chosen.html", values={"scope": "", **values, **more})
 
 
-def _delete(ask: Callable[..., Any], choice: Chosen) -> int:
+def _delete(ask: Callable[..., Any], choice: Choice) -> int:
     ask("delete", id=choice.id, version=choice.version)
     return choice.version + 1
 
 
-def _tag(ask: Callable[..., Any], choice: Chosen, additions: Iterable[str], removals: Iterable[str]) -> int | None:
+def _tag(ask: Callable[..., Any], choice: Choice, additions: Iterable[str], removals: Iterable[str]) -> int | None:
     tags = ask("get", id=choice.id).get("tags", [])
     without = {fold_tag(tag) for tag in removals}
     remaining = [tag for tag in tags if fold_tag(tag) not in without]
@@ -132,13 +132,13 @@ def _tag(ask: Callable[..., Any], choice: Chosen, additions: Iterable[str], remo
     return int(ask("update", id=choice.id, version=choice.version, tags=new_tags)["version"])
 
 
-def _move(ask: Callable[..., Any], choice: Chosen, scope: str) -> int | None:
+def _move(ask: Callable[..., Any], choice: Choice, scope: str) -> int | None:
     if ask("get", id=choice.id)["scope"] == scope:
         return None
     return int(ask("update", id=choice.id, version=choice.version, scope=scope)["version"])
 
 
-def _undo(ask: Callable[..., Any], choice: Chosen) -> int:
+def _undo(ask: Callable[..., Any], choice: Choice) -> int:
     return int(ask("undo", id=choice.id, version=choice.version)["version"])
 
 
@@ -147,7 +147,7 @@ def _names(text: str) -> list[str]:
     return list({fold_tag(tag): tag for part in text.split(",") if (tag := part.strip())}.values())
 
 
-def _tags_of(request: PageRequest, choices: Iterable[Chosen]) -> JsonObject:
+def _tags_of(request: PageRequest, choices: Iterable[Choice]) -> JsonObject:
     """The tags that some of the memories have, most frequent first, and the scopes that there are."""
     counts: Counter[str] = Counter()
     for choice in choices:

@@ -16,7 +16,7 @@ from ...model import Caller, UserRef
 from ...runtime import local as runtime
 from ...settings import read_settings
 from ...text.dates import zone_of
-from ...text.transcripts.messages import Said
+from ...text.transcripts.messages import TranscriptMessage
 from . import sessions
 from .command import log
 from .offering import Offer, for_prompt, for_start
@@ -30,7 +30,7 @@ def keep(
     door: Door,
     caller: Caller,
     session: Session,
-    messages: Sequence[Said] = (),
+    messages: Sequence[TranscriptMessage] = (),
     *,
     ended: bool = False,
     stopped: Callable[[], bool] = lambda: False,
@@ -64,7 +64,9 @@ def keep(
     return refused
 
 
-def _append(door: Door, caller: Caller, session: Session, messages: Sequence[Said]) -> list[SteeltrapError]:
+def _append(
+    door: Door, caller: Caller, session: Session, messages: Sequence[TranscriptMessage]
+) -> list[SteeltrapError]:
     refused: list[SteeltrapError] = []
     for first in range(0, len(messages), _AT_ONCE):
         block = messages[first : first + _AT_ONCE]
@@ -79,7 +81,7 @@ def _append(door: Door, caller: Caller, session: Session, messages: Sequence[Sai
     return refused
 
 
-def _appending(session: Session, messages: Sequence[Said]) -> dict[str, Any]:
+def _appending(session: Session, messages: Sequence[TranscriptMessage]) -> dict[str, Any]:
     records = [
         {
             "id": message.id,

@@ -28,7 +28,7 @@ from ...project import project_of
 from ...regular_files import append_line, open_regular, read_regular
 from ...text.schemas import has_more_values
 from ...text.transcripts import claude_code, codex, cursor
-from ...text.transcripts.messages import Said, cleaned
+from ...text.transcripts.messages import TranscriptMessage, cleaned
 from .command import FOLDER
 
 Client = Literal["claude-code", "codex", "cursor"]
@@ -53,7 +53,7 @@ class HookEvent:
     folder: Path
     prompt: str = ""
     transcript: Path | None = None
-    messages: tuple[Said, ...] = ()
+    messages: tuple[TranscriptMessage, ...] = ()
     ended: bool = False
     fresh: bool = False
     resumed: bool = False
@@ -111,17 +111,19 @@ def _folder(fields: Mapping[str, Any], fallback: str) -> Path:
     return Path(_text(fields, "cwd") or (first if isinstance(first, str) and first else fallback))
 
 
-def _messages(fields: Mapping[str, Any], client: Client) -> tuple[Said, ...]:
+def _messages(fields: Mapping[str, Any], client: Client) -> tuple[TranscriptMessage, ...]:
     """The messages in the event's own fields, under ids that the transcript's own agree with, or that replace it."""
     prompt, answered = cleaned(_text(fields, "prompt")), cleaned(_text(fields, "last_assistant_message"))
-    messages: list[Said] = []
+    messages: list[TranscriptMessage] = []
     if client == "codex" and (turn := _text(fields, "turn_id")):
-        messages += [Said(id=codex.prompt_id(turn), role="user", content=prompt)] if prompt else []
-        messages += [Said(id=codex.answer_id(turn), role="assistant", content=answered)] if answered else []
+        messages += [TranscriptMessage(id=codex.prompt_id(turn), role="user", content=prompt)] if prompt else []
+        messages += (
+            [TranscriptMessage(id=codex.answer_id(turn), role="assistant", content=answered)] if answered else []
+        )
     if client == "cursor" and not fields.get("transcript_path") and (turn := _text(fields, "generation_id")):
         answered = cleaned(_text(fields, "text"))
         for role, text in (("user", prompt), ("assistant", answered)):
-            messages += [Said(id=f"{turn}-{cursor.digest(text)}", role=role, content=text)] if text else []  # type: ignore[arg-type]
+            messages += [TranscriptMessage(id=f"{turn}-{cursor.digest(text)}", role=role, content=text)] if text else []  # type: ignore[arg-type]
     return tuple(messages)
 
 
@@ -265,7 +267,7 @@ _CHUNK: Final = 64 * 1024
 class Block:
     """Some messages, and from where the next block is read."""
 
-    messages: list[Said]
+    messages: list[TranscriptMessage]
     offset: int
     line: int
 
@@ -339,8 +341,8 @@ def _rest_of_line(file: BinaryIO, limit: int) -> tuple[int, bool]:
     return length, False
 
 
-def _in_blocks(read: Iterable[tuple[_Line, Iterable[Said]]]) -> Iterator[Block]:
-    messages: list[Said] = []
+def _in_blocks(read: Iterable[tuple[_Line, Iterable[TranscriptMessage]]]) -> Iterator[Block]:
+    messages: list[TranscriptMessage] = []
     size = 0
     last: _Line | None = None
     for last, lines_said in read:
@@ -359,7 +361,7 @@ def _of_codex(lines: Iterable[_Line], offset: int, number: int) -> Iterator[Bloc
     turn = codex.Turn(begins_at=number)
     starts = {number: offset}
 
-    def read() -> Iterator[tuple[_Line, list[Said]]]:
+    def read() -> Iterator[tuple[_Line, list[TranscriptMessage]]]:
         for line in lines:
             begins_at = turn.begins_at
             messages = list(codex.messages(_numbered(line), turn))
@@ -377,7 +379,7 @@ def _numbered(line: _Line) -> list[tuple[int, bytes]]:
     return [] if line.text is None else [(line.number, line.text)]
 
 
-def _of_claude_code(line: _Line, entry_ids: set[str]) -> Iterator[Said]:
+def _of_claude_code(line: _Line, entry_ids: set[str]) -> Iterator[TranscriptMessage]:
     entry = _entry(line)
     if entry is not None and entry.message is not None and not entry.is_sidechain and entry.id in entry_ids:
         entry_ids.remove(entry.id)  # a file may repeat a line

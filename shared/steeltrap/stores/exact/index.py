@@ -93,7 +93,7 @@ class Index:
                 if row is not None:
                     fresh.append(row)
             self._add(fresh)
-        self._postings.settle()
+        self._postings.merge_tail()
         self._speakers = None
         self.change = change
 
@@ -180,7 +180,7 @@ class Index:
         """
         base = self._slots.base(now)
         if self._matrix.size > SCAN_FROM and not exact:
-            self._signs.take_in(self._matrix.rows)
+            self._signs.extend(self._matrix.rows)
             return [self._surroundings(probe, *self._probable(probe), base, floor, top_k) for probe in probes]
         per_block = max(1, _BLOCK_BYTES // (4 * max(1, self._matrix.size)))
         surroundings: list[Surroundings] = []
@@ -254,7 +254,7 @@ class Index:
 
     def _probably_best(self, query: NDArray[np.float32], admitted: Mask, count: int) -> NDArray[np.intp]:
         """The admitted slots whose estimated cosines are the highest, `count` of them."""
-        self._leading.take_in(self._matrix.rows)
+        self._leading.extend(self._matrix.rows)
         return self._slots.best(self._best_chunk(self._leading.estimates(query)), admitted, count)
 
     def _cosines(self, query: NDArray[np.float32], admitted: Mask) -> NDArray[np.float32]:

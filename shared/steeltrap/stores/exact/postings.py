@@ -72,7 +72,7 @@ class Postings:
         lengths: NDArray[np.int64] = up_to[ends] - up_to[ends - distinct]
         return lengths
 
-    def settle(self) -> None:
+    def merge_tail(self) -> None:
         """Merge the tail in when it has grown to a quarter of the rest."""
         if self._tail_size <= max(_TAIL, len(self._terms) // 4):
             return

@@ -86,7 +86,7 @@ class Signs:
         self._bits = np.empty((self._words, 0), np.uint64)
         self._rows = 0
 
-    def take_in(self, matrix: NDArray[np.float32]) -> None:
+    def extend(self, matrix: NDArray[np.float32]) -> None:
         """Add the rows that are new since the last time."""
         if len(matrix) > self._bits.shape[1]:
             larger = np.empty((self._words, len(matrix) + len(matrix) // 4), np.uint64)
@@ -131,7 +131,7 @@ class Leading:
         self._parts = np.empty((0, self._width), np.float32)
         self._rows = 0
 
-    def take_in(self, matrix: NDArray[np.float32]) -> None:
+    def extend(self, matrix: NDArray[np.float32]) -> None:
         """Add the rows that are new since the last time. The first ones determine the axes."""
         if self._axes is None:
             sample = matrix[:: -(-len(matrix) // _SAMPLE)]

@@ -1,4 +1,8 @@
-"""Places for users' files: a folder of the local disk, or a bucket of S3."""
+"""Users' files, such as exports: in a folder of the local disk, in S3, or beside the logs in a bucket or a database.
+
+Here: one class per place, behind `ports.FileStore`, and which names are valid. Not here: the contents of a file (`engine`).
+Only `runtime` makes one.
+"""
 
 from collections.abc import Iterable
 from typing import Final

@@ -180,7 +180,7 @@ def may_not_purge() -> Unavailable:
     )
 
 
-def settle(log: Log, n: int, entry: bytes, deadline: Deadline, pause: Callable[[float], None]) -> None:
+def commit_entry(log: Log, n: int, entry: bytes, deadline: Deadline, pause: Callable[[float], None]) -> None:
     """Create an entry, and be sure of it: every answer but success is settled by reading the place.
 
     A service that fails may have done its work, and a client that tries again by itself meets its own entry. Raises

@@ -31,7 +31,7 @@ from .applying import Applier, Diverged
 from .bases import clear_bases, make_base, put_rows, read_newest, remove_copies, side_by_side, stub_entries, unpacked
 from .caching import current_at, discard, hold_open, note_current, remove_file
 from .due import DueWork, standing
-from .entries import LogEntry, Lost, damaged, new_nonce, newer, offline, settle
+from .entries import LogEntry, Lost, commit_entry, damaged, new_nonce, newer, offline
 from .position import Position, is_worth_a_base, open_replica, read_position, write_position
 from .tables import NeedsBase, body_of_migration, reload_indexes, require_own
 
@@ -389,7 +389,7 @@ class ReplicaFile(UserFile):
             body=patchset,
         )
         packed = entry.pack()
-        settle(self._log, entry.n, packed, deadline, self._pause)
+        commit_entry(self._log, entry.n, packed, deadline, self._pause)
         self._created = entry
         return replace(position, n=entry.n, nonce=entry.nonce, since_bytes=position.since_bytes + len(packed))
 

@@ -1,5 +1,6 @@
-"""Transcripts that agents' own programs write, one JSON object per line: what was said in them, under their own ids.
+"""Transcripts that coding agents write, one JSON object per line: their messages, under their own ids.
 
-Here: one module per program, each from lines to `said.Said`. Not here: where the files are, what has been read of them
-already (`servers.hooks`), and how what was said is stored (`engine.conversations`).
+Here: one module per program, each from lines to `messages.TranscriptMessage`. Not here: where the files are and how far
+they have been read (`servers.hooks`), how messages are stored (`engine.conversations`). The hooks and the importers
+call it.
 """

@@ -14,7 +14,7 @@ from typing import Any, Final, Literal
 
 from ...model.frozen import frozen
 from . import messages
-from .messages import Role, Said, json_object, text_of, time_of, within, without_elements
+from .messages import Role, TranscriptMessage, json_object, text_of, time_of, within, without_elements
 
 _NOT_SAID: Final = (
     "<local-command-",
@@ -44,7 +44,7 @@ class Entry:
 
     id: str
     parent: str | None
-    message: Said | None
+    message: TranscriptMessage | None
     session: str | None = None
     folder: str | None = None
     origin: str | None = None
@@ -120,7 +120,7 @@ class Tree:
         return {messages.LEFT: len(self._messages) - len(ids), "messages of subagents": len(self._subagents)}
 
 
-def _message(id: str, value: Any) -> Said | None:
+def _message(id: str, value: Any) -> TranscriptMessage | None:
     role: Role | None = {"user": "user", "assistant": "assistant"}.get(value.get("type"))  # type: ignore[assignment]
     message = within(value, "message")
     if role is None or any(value.get(mark) for mark in ("isMeta", "isCompactSummary", "isApiErrorMessage")):
@@ -132,7 +132,7 @@ def _message(id: str, value: Any) -> Said | None:
         text = without_elements(text, _is_added).strip()
     if not text or text.startswith(_NOT_SAID):
         return None
-    return Said(id=id, role=role, content=text, time=time_of(value.get("timestamp")))
+    return TranscriptMessage(id=id, role=role, content=text, time=time_of(value.get("timestamp")))
 
 
 def _is_added(name: str) -> bool:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from .messages import Said, cleaned, json_object, text_of, time_of, within
+from .messages import TranscriptMessage, cleaned, json_object, text_of, time_of, within
 
 
 def prompt_id(turn: str, number: int = 1) -> str:
@@ -33,7 +33,7 @@ class Turn:
     last: str = ""
 
 
-def messages(lines: Iterable[tuple[int, str | bytes]], turn: Turn) -> Iterator[Said]:
+def messages(lines: Iterable[tuple[int, str | bytes]], turn: Turn) -> Iterator[TranscriptMessage]:
     """The messages in some numbered lines, which begin where a turn does; `turn` is kept up. Lines of no JSON object
     are passed over, and so is what belongs to no turn."""
     for number, line in lines:
@@ -49,16 +49,16 @@ def messages(lines: Iterable[tuple[int, str | bytes]], turn: Turn) -> Iterator[S
             yield from _messages(payload, turn, value.get("timestamp"))
 
 
-def _messages(payload: Mapping[str, Any], turn: Turn, timestamp: object) -> Iterator[Said]:
+def _messages(payload: Mapping[str, Any], turn: Turn, timestamp: object) -> Iterator[TranscriptMessage]:
     time = time_of(timestamp)
     text = _question(payload)
     if text and text != turn.last and turn.id is not None:  # a version may write both forms of one message
         turn.prompts, turn.last = turn.prompts + 1, text
-        yield Said(id=prompt_id(turn.id, turn.prompts), role="user", content=text, time=time)
+        yield TranscriptMessage(id=prompt_id(turn.id, turn.prompts), role="user", content=text, time=time)
     if payload.get("type") == "task_complete":
         answer, id = payload.get("last_agent_message"), payload.get("turn_id") or turn.id
         if isinstance(answer, str) and isinstance(id, str) and cleaned(answer):
-            yield Said(id=answer_id(id), role="assistant", content=cleaned(answer), time=time)
+            yield TranscriptMessage(id=answer_id(id), role="assistant", content=cleaned(answer), time=time)
 
 
 def _question(payload: Mapping[str, Any]) -> str:

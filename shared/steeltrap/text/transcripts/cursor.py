@@ -8,13 +8,13 @@ from collections.abc import Iterable, Iterator
 from hashlib import sha256
 from typing import Final
 
-from .messages import Role, Said, elements, json_object, text_of, within, without_elements
+from .messages import Role, TranscriptMessage, elements, json_object, text_of, within, without_elements
 
 _REDACTED: Final = "[REDACTED]"
 """The mark in an answer that stands for what the model thought."""
 
 
-def messages(lines: Iterable[tuple[int, str | bytes]]) -> Iterator[Said]:
+def messages(lines: Iterable[tuple[int, str | bytes]]) -> Iterator[TranscriptMessage]:
     """The messages in some numbered lines. Lines of no JSON object are passed over."""
     for number, line in lines:
         try:
@@ -26,7 +26,7 @@ def messages(lines: Iterable[tuple[int, str | bytes]]) -> Iterator[Said]:
         text = text_of(within(value, "message").get("content"))
         text = _prompt(text) if role == "user" else text.replace(_REDACTED, "").strip()
         if role is not None and text:
-            yield Said(id=f"{number}-{digest(text)}", role=role, content=text)
+            yield TranscriptMessage(id=f"{number}-{digest(text)}", role=role, content=text)
 
 
 def digest(text: str) -> str:

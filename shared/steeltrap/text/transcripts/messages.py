@@ -21,7 +21,7 @@ _TAG: Final = re.compile(r"<(/?)([a-z_-]++)>")
 
 
 @frozen
-class Said:
+class TranscriptMessage:
     """One message of a transcript. Its id is the transcript's own, and the same whenever the file is read again."""
 
     id: str

@@ -15,7 +15,17 @@ from ...text.dates import in_zone
 from ...text.frames import excerpt
 from ...tools import Input
 from ..fields import AnyText
-from ..lines import CLOSE, FRAME_TOKENS, ID_TOKENS, OPEN, apart, in_degrees, memory_lines, shown_text, shown_to
+from ..lines import (
+    CLOSE,
+    FRAME_TOKENS,
+    ID_TOKENS,
+    OPEN,
+    in_degrees,
+    memory_lines,
+    shown_text,
+    shown_to,
+    split_untrusted,
+)
 from . import AGENT
 
 MAX_RESULTS: Final = 20
@@ -107,7 +117,7 @@ def recent_memories(call: Call, input: RecentInput) -> str:
         nothing = f"No memories here; {page.total:,} are stored." if page.total else _empty(call)
         return nothing if notice is None else f"{notice} {nothing}"
     lines, in_part = _fitting(call, page.memories, TOKENS)
-    parts = [_today(call), *apart(page.memories, lines)]
+    parts = [_today(call), *split_untrusted(page.memories, lines)]
     if in_part:
         parts.append(f"Left out: parts of {in_part} of these (…), to fit {TOKENS:,} tokens; recall shows more.")
     behind = input.offset + len(lines)

@@ -125,7 +125,7 @@ def memory_search(call: Call, input: SearchInput) -> SearchAnswer:
     call.outcome = outcome = result.outcome
     result.check_answered()
     wants_associations = input.is_full and input.include_associations
-    linked = _said_once(strongest(call, [hit.memory.id for hit in result.hits])) if wants_associations else {}
+    linked = _unique_associations(strongest(call, [hit.memory.id for hit in result.hits])) if wants_associations else {}
     answer = SearchAnswer(
         total_count=result.matches,
         results=[_result(hit, linked.get(hit.memory.id)) for hit in result.hits],
@@ -136,7 +136,7 @@ def memory_search(call: Call, input: SearchInput) -> SearchAnswer:
     return answered(call, input.response_level, answer)
 
 
-def _said_once(linked: dict[str, list[AssociationItem]]) -> dict[str, list[AssociationItem]]:
+def _unique_associations(linked: dict[str, list[AssociationItem]]) -> dict[str, list[AssociationItem]]:
     """The associations of the results. One between two results is listed with the better one, and results have no
     preview, because the answer has their whole text."""
     ids: set[str] = set()

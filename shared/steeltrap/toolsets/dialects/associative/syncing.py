@@ -145,18 +145,18 @@ def _import(call: Call, input: SyncInput) -> SyncAnswer:
         )
     record = replace(
         run,
-        written=imported.fates["new"] + imported.fates["version"],
-        updated=imported.fates["overwritten"] + imported.fates["merged"],
-        skipped=imported.fates["skipped"],
+        written=imported.actions["new"] + imported.actions["version"],
+        updated=imported.actions["overwritten"] + imported.actions["merged"],
+        skipped=imported.actions["skipped"],
         failed=len(imported.errors),
     )
     imports.finish(call, record)
     summary = SyncSummary(
-        imported=imported.fates["new"],
-        overwritten=imported.fates["overwritten"],
-        merged=imported.fates["merged"],
-        versions=imported.fates["version"],
-        skipped=imported.fates["skipped"],
+        imported=imported.actions["new"],
+        overwritten=imported.actions["overwritten"],
+        merged=imported.actions["merged"],
+        versions=imported.actions["version"],
+        skipped=imported.actions["skipped"],
         associations=imported.associations,
         failures=[
             SyncFailure(index=index, code=error.code, message=error.message)
@@ -166,7 +166,7 @@ def _import(call: Call, input: SyncInput) -> SyncAnswer:
     return SyncAnswer(
         operation_type="import",
         failed_count=len(imported.errors) or None,
-        item_count=imported.fates.total() - imported.fates["skipped"],
+        item_count=imported.actions.total() - imported.actions["skipped"],
         file_path=imported.name,
         detailed_summary=summary,
         file_info=_file_info(imported.name, imported.size, imported.plain_size),
