@@ -628,7 +628,7 @@ def _check_store_url(store: str) -> None:
 
 
 def _unknown(source: Mapping[str, str]) -> tuple[str, ...]:
-    """The names behind the prefix that are no setting. Raises InvalidInput for one that nearly is."""
+    """The names after the prefix that are no setting. Raises InvalidInput for one that nearly is."""
     setting_names = [name.upper() for name in FIELDS]
     names = sorted(name.removeprefix(PREFIX) for name, value in source.items() if value and name.startswith(PREFIX))
     unknown = tuple(name for name in names if name not in setting_names and not _OF_TESTS.fullmatch(name))

@@ -226,20 +226,20 @@ def meaning(memory: Memory) -> str:
 
 
 def without_labels(text: str, names: Set[str]) -> str:
-    """The text without the labels that begin it or follow white space: a name, a colon and the white space behind.
+    """The text without the labels that begin it or follow white space: a name, a colon and the white space after it.
 
     A name is looked up only between two such colons, once for each length that a name has, so that many names
     take no longer than the text is long.
     """
     lengths = sorted({len(name) for name in names})
     parts: list[str] = []
-    cut = behind = 0
+    cut = last_end = 0
     for colon in _COLON.finditer(text):
         end = colon.start()
-        starts = [end - length for length in takewhile((end - behind).__ge__, lengths)]
+        starts = [end - length for length in takewhile((end - last_end).__ge__, lengths)]
         labels = [at for at in starts if (at == 0 or text[at - 1].isspace()) and text[at:end] in names]
         if labels:
             parts.append(text[cut : labels[-1]])
             cut = colon.end()
-        behind = colon.end()
+        last_end = colon.end()
     return "".join([*parts, text[cut:]])

@@ -100,11 +100,11 @@ def append_messages(
     """Save messages in order in a scope, as turns, which are seen only by searches that ask for the conversation.
 
     They are written in blocks of up to 100 turns or 1 MiB, each all or nothing, after all have been checked. A failure
-    behind the first block is raised with `stored`, the number of messages that are stored. A message with an id is
+    after the first block is raised with `stored`, the number of messages that are stored. A message with an id is
     kept once, and one whose id is a UUID once in all conversations: repeated, also after it was edited, deleted or
     closed into an episode, it changes nothing, and so does any message under a repeated idempotency key.
 
-    Turns are not looked around at: no surprise and no links. Episodes are made behind that: by the call's
+    Turns are not looked around at: no surprise and no links. Episodes are made afterwards: by the call's
     `background`, else here in a commit of their own, whose failure changes nothing. A conversation that has `ended` is
     closed at once; without messages, a failure to do so is raised. Raises IdentityMissing when neither the caller nor
     the arguments name a conversation.
@@ -347,7 +347,7 @@ def _segments(call: Call, turns: list[Memory], ended: bool) -> list[list[Memory]
         )
         for turn in window
     ]
-    # What lies behind the window shows that its end is not the conversation's.
+    # What lies after the window shows that its end is not the conversation's.
     now = call.now() if len(window) == len(turns) else window[-1].created_at
     if ended and len(window) == len(turns):
         now = max(now, window[-1].created_at + segmentation.PAUSE)
@@ -381,7 +381,7 @@ def without_forgotten(call: Call, episode: Memory, turns: Sequence[Memory]) -> M
 def episode_of(call: Call, turns: Sequence[Memory]) -> tuple[Draft, Memory]:
     """The episode that turns become, without what a look around adds. Its id follows from the first turn's."""
     first = turns[0]
-    # Clients may send what was said earlier behind what was said later.
+    # Clients may send what was said earlier after what was said later.
     times = [_said_at(turn) for turn in turns]
     messages = tuple(said_by(turn) for turn in turns)
     draft = Draft(

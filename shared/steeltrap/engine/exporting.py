@@ -41,13 +41,13 @@ def count(call: Call, *, turns: bool) -> int:
 def export_page(
     call: Call, *, limit: int, after: str | None = None, turns: bool = True, history: bool = True
 ) -> Exported:
-    """Up to `limit` records behind `after`, and no more than 4 MiB of them, but always one.
+    """Up to `limit` records after the cursor `after`, and no more than 4 MiB of them, but always one.
 
     `after` is an id, or what `cursor` says. Does not count as access. Raises NotFound for an unknown id.
     """
     page: list[JsonObject] = []
     size = 0
-    for item, item_size in call.in_time(_behind(call, after, turns=turns, history=history)):
+    for item, item_size in call.in_time(_records_after(call, after, turns=turns, history=history)):
         size += item_size
         if page and (len(page) == limit or size > MAX_PAGE_BYTES):
             return Exported(records=page, next=cursor(page[-1]))
@@ -56,26 +56,26 @@ def export_page(
 
 
 def cursor(item: JsonObject) -> str:
-    """The `after` that continues an export behind a record: its id, and the last version of it that was exported."""
+    """The `after` that continues an export after a record: its id, and the last version of it that was exported."""
     past = item.get("history")
     return f"{item['id']}{_BETWEEN}{past[-1]['memory'].get('version', 1)}" if past else str(item["id"])
 
 
 def export_all(call: Call, *, turns: bool = True) -> Iterator[JsonObject]:
     """Every visible memory as records, streaming."""
-    return (item for item, _ in _behind(call, None, turns=turns, history=True))
+    return (item for item, _ in _records_after(call, None, turns=turns, history=True))
 
 
-def _behind(call: Call, after: str | None, *, turns: bool, history: bool) -> Iterator[tuple[JsonObject, int]]:
-    """The records behind a cursor, each with its size."""
-    last, behind = None, 0
+def _records_after(call: Call, after: str | None, *, turns: bool, history: bool) -> Iterator[tuple[JsonObject, int]]:
+    """The records after a cursor, each with its size."""
+    last, past_version = None, 0
     if after is not None:
         id, _, version = after.partition(_BETWEEN)
-        last, behind = check_id(id), int(version) if version.isdecimal() and len(version) < 10 else 0
-        if last == "" or (_BETWEEN in after and not behind):
+        last, past_version = check_id(id), int(version) if version.isdecimal() and len(version) < 10 else 0
+        if last == "" or (_BETWEEN in after and not past_version):
             raise memory_not_found(after)
-    if last and behind and history and (memory := call.space.get([last]).get(last)):
-        yield from _records(call, memory, behind=behind)
+    if last and past_version and history and (memory := call.space.get([last]).get(last)):
+        yield from _records(call, memory, past_version=past_version)
     for memory in call.space.walk(after=last, turns=turns):
         if history:
             yield from _records(call, memory)
@@ -84,12 +84,12 @@ def _behind(call: Call, after: str | None, *, turns: bool, history: bool) -> Ite
             yield whole, size_of(whole)
 
 
-def _records(call: Call, memory: Memory, *, behind: int = 0) -> Iterator[tuple[JsonObject, int]]:
-    """A memory with the start of its history and, in further records, the rest; or the rest behind a version."""
-    item: JsonObject = {"id": memory.id} if behind else _encoded(memory)
+def _records(call: Call, memory: Memory, *, past_version: int = 0) -> Iterator[tuple[JsonObject, int]]:
+    """A memory with the start of its history and, in further records, the rest; or the rest after a version."""
+    item: JsonObject = {"id": memory.id} if past_version else _encoded(memory)
     images: list[JsonObject] = []
     size = size_of(item)
-    for revision in earlier(call, memory, after=behind):
+    for revision in earlier(call, memory, after=past_version):
         image = {
             "memory": _encoded(revision.memory),
             "replaced_at": revision.replaced_at.isoformat(),
@@ -103,7 +103,7 @@ def _records(call: Call, memory: Memory, *, behind: int = 0) -> Iterator[tuple[J
         size += image_size
     if images:
         yield {**item, "history": images}, size
-    elif not behind:
+    elif not past_version:
         yield item, size
 
 

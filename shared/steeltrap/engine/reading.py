@@ -196,7 +196,7 @@ class HistoryPage:
 
 
 def history(call: Call, id: str, *, limit: int, after: int = 0) -> HistoryPage:
-    """Up to `limit` images behind a version, and no more than 4 MiB of them, but always one. Deleted memories have
+    """Up to `limit` images after a version, and no more than 4 MiB of them, but always one. Deleted memories have
     theirs too. Raises NotFound.
     """
     current = find(call, id, deleted=True)
@@ -213,7 +213,7 @@ def history(call: Call, id: str, *, limit: int, after: int = 0) -> HistoryPage:
 
 
 def earlier(call: Call, memory: Memory, *, after: int = 0) -> Iterator[Revision]:
-    """The images before this one of a memory and behind a version, oldest first, read a few at a time."""
+    """The images before this one of a memory and after a version, oldest first, read a few at a time."""
     while after < memory.version - 1:
         block = call.space.revisions(memory.id, after=after, limit=_IMAGES_AT_ONCE)
         # An update may have come since the memory was read: its image is this one, not history.

@@ -172,10 +172,10 @@ def reindex(
     if not place:
         # A writer that doesn't know of the new index yet writes to the old one only; what is read after that has it.
         pause(index.learned_seconds)
-    for block, behind in truth.everything(after=place):
+    for block, next_place in truth.everything(after=place):
         _write(index.build, block, reindexed, pause)
-        if behind:
-            index.reached(behind)
+        if next_place:
+            index.reached(next_place)
         advance(reindexed.written)
         if not may_go_on():
             reindexed.cut_short = True

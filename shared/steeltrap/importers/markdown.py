@@ -168,7 +168,7 @@ def _heading(row: str) -> tuple[int, str] | None:
 def _fence(fence: str, row: str) -> str:
     """The fence of the block of code that the next row is in, as CommonMark says; "" outside of any.
 
-    A block ends with at least as many of the same marks, and nothing behind them.
+    A block ends with at least as many of the same marks, and nothing after them.
     """
     match = _FENCE.match(row)
     if match is None:

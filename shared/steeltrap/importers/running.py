@@ -144,7 +144,7 @@ def run(
     With `restore`, which is the operator's to ask for, records keep the agents that they name. A `dry_run` writes
     nothing, and counts what would be written.
     `new_call` gives every block a call, and so a deadline, of its own. Raises what the store raises: the
-    blocks before it stay written, and the same import again goes on behind them.
+    blocks before it stay written, and the same import again goes on after them.
     """
     counts: Counter[TextKey] = Counter()
     planned: set[str] | None = set() if dry_run else None

@@ -95,7 +95,7 @@ def values(document: Document) -> Iterator[Value | Damage]:
 
 
 def _has_lines(document: Document) -> bool:
-    """Whether its first line is a whole object and another one comes behind it."""
+    """Whether its first line is a whole object and another one comes after it."""
     if document.suffix in _LINES:
         return True
     with document.text() as file:

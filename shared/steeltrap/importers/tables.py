@@ -223,7 +223,7 @@ class _TooLong(Exception):
 
 
 class _Alone:
-    """One line, again and again another one, behind which nothing comes."""
+    """One line, again and again another one, after which nothing comes."""
 
     line: str | None = None
 

@@ -48,7 +48,7 @@ class Query:
     `with_superseded` adds candidates that another memory superseded, which their traits say. They are in no count and
     no statistics: those are of what the filter lets through.
 
-    `during` are stretches of time, each from a first microsecond to the first behind it: what happened then, or was
+    `during` are stretches of time, each from a first microsecond to the first after it: what happened then, or was
     saved then and has no other time, is a candidate too where a store can tell, `per_leg` of them at most.
     """
 

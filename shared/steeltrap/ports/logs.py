@@ -1,7 +1,7 @@
 """The log of one user's changes, and the logs of all users.
 
 An entry is one commit. Its number is taken once and for ever: an entry is never removed, only overwritten by a stub
-without its content. A base is the whole state behind the entry of its number.
+without its content. A base is the whole state after the entry of its number.
 """
 
 import re
@@ -13,7 +13,7 @@ from ..model import UserRef
 
 
 class BaseName(NamedTuple):
-    """Which state a base has: behind the entry `n`, when all entries up to `forgot` were stubs."""
+    """Which state a base has: after the entry `n`, when all entries up to `forgot` were stubs."""
 
     n: int
     forgot: int
@@ -61,7 +61,7 @@ class Log(Protocol):
         ...
 
     def read_on(self, n: int, *, are_many: bool = False) -> list[bytes]:
-        """The entry `n` and all behind it up to the first number that isn't taken: mostly none or one, unless they
+        """The entry `n` and all after it up to the first number that isn't taken: mostly none or one, unless they
         `are_many`."""
         ...
 

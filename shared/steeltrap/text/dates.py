@@ -165,7 +165,7 @@ def possible_days(at: When) -> list[date]:
 
 def around(spans: Iterable[Days], zone: tzinfo | None) -> list[tuple[int, int]]:
     """For each span, all the microseconds at which it is one of its days, in the zone or as a day without a time, which
-    is kept as its midnight in UTC: the first, and the first behind. Some more may be among them."""
+    is kept as its midnight in UTC: the first, and the first after it. Some more may be among them."""
     stretches = []
     for first, last in spans:
         (early, _), (_, late) = _midnights(first, zone), _midnights(_next(last), zone)
@@ -175,7 +175,7 @@ def around(spans: Iterable[Days], zone: tzinfo | None) -> list[tuple[int, int]]:
 
 
 def bounds(span: Days, zone: tzinfo | None) -> tuple[int, int, tuple[tuple[int, int], ...]]:
-    """When a span of days is, in a zone: the microseconds of its first moment and of the first behind it, and within
+    """When a span of days is, in a zone: the microseconds of its first moment and of the first after it, and within
     these the stretches in which clocks were changed at midnight, where `day_in` must be asked for each moment."""
     first, last = span
     begin, end = _midnights(first, zone), _midnights(_next(last), zone)

@@ -70,7 +70,7 @@ def parsed(text: str, *, max_bytes: float = 0, decoder: json.JSONDecoder | None 
 
 
 class Pieces:
-    """A window over a text, filled as values need it and cut behind them.
+    """A window over a text, filled as values need it and cut after them.
 
     `more` answers about so many characters more, "" at the end of the text. `weight` is how many bytes are taken by the
     value that is read; who reads a value in several steps keeps it. Nothing is weighed where `max_bytes` is infinite.
@@ -119,7 +119,7 @@ class Pieces:
         self._position += 1
 
     def key(self) -> str:
-        """The name of an object's next member, and the colon behind it. Raises Broken."""
+        """The name of an object's next member, and the colon after it. Raises Broken."""
         try:
             return self._key()
         except _Full as error:
@@ -128,7 +128,7 @@ class Pieces:
     def value(self, *, weight: int | None = None) -> Any:
         """The next value, whatever it is. With `weight` it is a part of one that takes that much already.
 
-        Raises Broken, and Oversized behind a value that is too large.
+        Raises Broken, and Oversized after a value that is too large.
         """
         self.weight = weight or 0
         self._open = 0
@@ -201,7 +201,7 @@ class Pieces:
         return str(value)
 
     def _long_string(self) -> str:
-        """A string that goes on behind the window: with many escapes the parser would take a second for all of it."""
+        """A string that goes on after the window: with many escapes the parser would take a second for all of it."""
         length = max(PIECE, _TOKEN)
         parts: list[str] = []
         size = 0
@@ -281,7 +281,7 @@ class Pieces:
             )
 
     def _read_over(self, depth: int) -> None:
-        """Go behind the end of so many containers that are open."""
+        """Go after the end of so many containers that are open."""
         in_string = False
         while depth:
             self._cut()
@@ -346,7 +346,7 @@ def _end_of_whole(piece: str) -> int:
 
 
 def _end_of(piece: str, depth: int, in_string: bool) -> int:
-    """Where so many open containers end in a piece; 0 if they go on behind it."""
+    """Where so many open containers end in a piece; 0 if they go on after it."""
     for match in _MARK.finditer(piece):
         mark = match[0]
         if mark == '"':

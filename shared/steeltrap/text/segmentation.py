@@ -32,7 +32,7 @@ class Turn:
 
 
 def episodes(turns: Sequence[Turn], *, unrelated: float, now: datetime) -> list[int]:
-    """The lengths of the episodes that are over, from the first turn on; the turns behind them stay open.
+    """The lengths of the episodes that are over, from the first turn on; the turns after them stay open.
 
     An episode ends where nothing was written for 15 minutes (now included), however short it is. With
     three messages or more it ends before a gap of over 15 minutes between what was said and before a
@@ -83,7 +83,7 @@ def _is_apart(before: Turn, turn: Turn, messages: int) -> bool:
 
 
 def _shift(turns: Sequence[Turn], unrelated: float) -> int | None:
-    """Where the topic changes for the first time, behind three messages and with three more to confirm it."""
+    """Where the topic changes for the first time, after three messages and with three more to confirm it."""
     event = _Event()
     for i in range(len(turns) - AHEAD):
         if i >= MIN_MESSAGES and _is_new_topic(turns[i], turns[i + 1 : i + 1 + AHEAD], event, unrelated):
@@ -120,5 +120,5 @@ def _is_new_topic(turn: Turn, ahead: Sequence[Turn], event: _Event, unrelated: f
     if 1 - calibrated(dot(turn.vector, event.rolling) / length, unrelated) <= NOVELTY:
         return False
     before = dot(turn.vector, event.sum) / event.messages
-    behind = sum(dot(turn.vector, next_.vector) for next_ in ahead) / AHEAD
-    return calibrated(behind, unrelated) > NEARER * calibrated(before, unrelated)
+    similarity_after = sum(dot(turn.vector, next_.vector) for next_ in ahead) / AHEAD
+    return calibrated(similarity_after, unrelated) > NEARER * calibrated(before, unrelated)

@@ -22,7 +22,7 @@ _BOUNDARY: Final = re.compile(
     r"|(?P<quotation>「[^「」\n]{0,200}」|『[^『』\n]{0,200}』|（[^（）\n]{0,200}）)"
     rf"|(?P<stop>[{_STOPS}!?.．]+)[\"'’”»)\]」』）]*"
 )
-# What goes on behind a quotation: 「はい。」と言った。
+# What goes on after a quotation: 「はい。」と言った。
 _PARTICLE: Final = re.compile(r"[とっなのはがをにも、。]")
 _ABBREVIATION: Final = re.compile(
     r"(?:^|\W)(?:[A-HJ-Z]|Mr|Mrs|Ms|Dr|Prof|St|vs|e\.g|i\.e|Sr|Sra|Srta|Dra|Ud|Uds|p|ej|núm|pág|EE|UU)\.$"
@@ -33,8 +33,8 @@ _WIDE: Final = re.compile(r"[\u3000-\u9fff\uf900-\ufaff\uff00-\uffef]")
 def sentences(text: str) -> list[str]:
     """The sentences of a text in order, trimmed; nothing but white space is lost.
 
-    A Japanese full stop ends one without a space behind it. A quotation of up to 200 characters is not
-    split, and stays in the sentence that goes on behind it; neither do "Sr. García" or "J. Smith" end one.
+    A Japanese full stop ends one without a space after it. A quotation of up to 200 characters is not
+    split, and stays in the sentence that goes on after it; neither do "Sr. García" or "J. Smith" end one.
     """
     parts: list[str] = []
     start = 0
@@ -164,7 +164,7 @@ class _Sentence(NamedTuple):
 def summary(messages: Sequence[Message], budget: int = SUMMARY_CHARACTERS) -> str:
     """All that was said where it fits, else the sentences that together say most, in their order.
 
-    Each run of them stands behind its speaker's name, or the role. Sentences are taken one by one, by the
+    Each run of them stands after its speaker's name, or the role. Sentences are taken one by one, by the
     weight of the words that none before them had for the room they need; a word weighs log(1 + the
     sentences that mention it), repeats once, stop words nothing. Questions count half, an assistant's
     words 0.7, dates and figures a fifth more. At most `budget` characters.
@@ -182,7 +182,7 @@ def summary(messages: Sequence[Message], budget: int = SUMMARY_CHARACTERS) -> st
 def gist(text: str, messages: Sequence[Message]) -> str:
     """The one or two sentences that say most of a conversation, never all of it; a summary that somebody wrote stays.
 
-    A conversation of fewer than four sentences has one, and one of a single sentence has that. Each is behind its
+    A conversation of fewer than four sentences has one, and one of a single sentence has that. Each is after its
     speaker's name, and ends with a full stop if another follows.
     """
     if not text or not messages or text != summary(messages):
@@ -333,7 +333,7 @@ OVERLAP_CHARACTERS: Final = 96
 def chunks(text: str) -> list[str]:
     """Spans of at most 640 characters, each beginning 96 characters before the last one ended.
 
-    A span ends behind white space where its last 96 characters have any, so that words stay whole.
+    A span ends after white space where its last 96 characters have any, so that words stay whole.
     A text of up to 640 characters is one span. Together the spans cover the whole text.
     """
     spans: list[str] = []
@@ -370,7 +370,7 @@ _SPACE: Final = re.compile(r"\s+")
 def pieces(text: str, max_bytes: int) -> list[str]:
     """The text in pieces of at most `max_bytes` bytes (UTF-8), in order; joined, they are the text again.
 
-    A piece ends behind the last paragraph that is in its second half, else behind the last line, sentence or word
+    A piece ends after the last paragraph that is in its second half, else after the last line, sentence or word
     there, else where it is full. Pieces of nothing but white space are left out. A text that fits is one piece.
     """
     if len(text.encode()) <= max_bytes:
@@ -394,7 +394,7 @@ def _end(window: str) -> int:
     for bound in (_PARAGRAPH, _LINE):
         if (end := _last(bound, window)) > half:
             return end
-    # The last sentence may go on behind the window.
+    # The last sentence may go on after the window.
     if (last := sentences(window)[-1:]) and (end := window.rindex(last[0])) > half:
         return end
     return end if (end := _last(_SPACE, window)) > half else len(window)

@@ -93,7 +93,7 @@ async def all_running(endpoints: dict[str, McpEndpoint]) -> AsyncIterator[None]:
 
 
 def mcp_routes(endpoints: dict[str, McpEndpoint]) -> list[BaseRoute]:
-    """Each path, also with a slash behind it, as people type it."""
+    """Each path, also with a slash after it, as people type it."""
     return [
         Route(path + slash, endpoint, include_in_schema=False)
         for path, endpoint in endpoints.items()

@@ -42,7 +42,7 @@ def maintenance_handler(
     """The Lambda handler of a schedule, whatever the event says, and of CloudFormation's request to migrate.
 
     A sweep answers how many `users` were swept, how many `memories` went, and how many users are `left` for the next
-    time. Raises Unavailable behind all else when somebody's sweep failed, so that it counts as an error.
+    time. Raises Unavailable after all else when somebody's sweep failed, so that it counts as an error.
     """
     read_settings()
     if open is opened_door:

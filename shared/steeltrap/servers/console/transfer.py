@@ -35,7 +35,7 @@ _PAGE: Final = 200
 
 
 class _Stopped(Exception):
-    """Whoever brought the file is gone. What was written stays, and the same import again goes on behind it."""
+    """Whoever brought the file is gone. What was written stays, and the same import again goes on after it."""
 
 
 @dataclass(slots=True)

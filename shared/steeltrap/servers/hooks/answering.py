@@ -38,7 +38,7 @@ def keep(
     """Keep what was said since the last time, and the `messages` of the event itself. A conversation that has `ended`
     becomes memories at once. Once `stopped` says so, the rest is left for the next time, the end too.
 
-    Answers why single messages were refused. They are passed over: nobody would write them again, and nothing behind
+    Answers why single messages were refused. They are passed over: nobody would write them again, and nothing after
     them would ever be kept. Raises SteeltrapError, and OSError for a transcript that can't be read.
     """
     refused: list[SteeltrapError] = []

@@ -68,7 +68,7 @@ def document_from(tables: Tables, record: Mapping[str, Any], deadline: Deadline)
 
 
 def everything(tables: Tables, user: str, *, timeout: float, after: str = "") -> Iterator[Document | Tombstone]:
-    """All documents and tombstones of a user as they are now, by id, from behind one; `timeout` is for each block."""
+    """All documents and tombstones of a user as they are now, by id, from after one; `timeout` is for each block."""
     block: list[Item] = []
     all_items = tables.items(
         user,

@@ -17,7 +17,7 @@ DELETED: Final = "d#"
 """Key prefixes of memories, turns and deleted memories in the index by creation."""
 
 LAST_WRITE: Final = 10**17
-"""The position of the user's own item in the index by write time: behind every write, so that each look at the latest
+"""The position of the user's own item in the index by write time: after every write, so that each look at the latest
 writes brings it along."""
 
 _LATEST: Final = 10**18

@@ -107,7 +107,7 @@ def recent_writes(partition: Partition, since: int) -> Recent:
     is_open = partition.admit(user)
     cut = None
     if "LastEvaluatedKey" in page and written_items:
-        # Of writes with the same version some may be behind the cut: they are all left to the index.
+        # Of writes with the same version some may be after the cut: they are all left to the index.
         cut = _version(written_items[-1])
         since = cut + 1
         written_items = [item for item in written_items if _version(item) >= since]

@@ -104,7 +104,7 @@ class Indexer:
                 document = document_from(self._tables, record, deadline.within(_FETCH_SECONDS))
                 if document is not None:
                     changes.append((place, document))
-            except Exception as error:  # a record that can't be read must not block those behind it
+            except Exception as error:  # a record that can't be read must not block those after it
                 passing = isinstance(error, SteeltrapError) and error.can_retry
                 if passing or not self._is_queued(record, type(error).__name__):
                     again.add(place)

@@ -180,7 +180,7 @@ def flush_one(partition: Partition, buffer: UsageBuffer, id: str) -> None:
 
 
 def drop_all(buffer: UsageBuffer, deadline: Deadline) -> None:
-    """Forget what is pending, behind what is being written down."""
+    """Forget what is pending, after what is being written down."""
     with buffer.moving(deadline):
         buffer.take()
 

@@ -1,6 +1,6 @@
 """Users' files, such as exports: in a folder of the local disk, in S3, or beside the logs in a bucket or a database.
 
-Here: one class per place, behind `ports.FileStore`, and which names are valid. Not here: the contents of a file (`engine`).
+Here: one class per place, behind `ports.FileStore`, and which names are valid. Not here: a file's content (`engine`).
 Only `runtime` makes one.
 """
 

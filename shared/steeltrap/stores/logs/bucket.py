@@ -154,7 +154,7 @@ class BucketLog:
 def read_in_waves(
     read: Callable[[Sequence[int]], list[bytes | None]], n: int, *, are_many: bool = False
 ) -> list[bytes]:
-    """The entry `n` and all behind it up to the first number that isn't taken, more and more of them side by side."""
+    """The entry `n` and all after it up to the first number that isn't taken, more and more of them side by side."""
     entries: list[bytes] = []
     for size in chain(_WAVES_OF_MANY if are_many else _WAVES, repeat(AT_ONCE)):
         for entry in read(range(n + len(entries), n + len(entries) + size)):

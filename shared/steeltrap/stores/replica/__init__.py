@@ -5,8 +5,8 @@ creating entry n + 1, and reads by asking for entry n + 1 first. Five invariants
 
 I1. A number that is taken stays taken, and a log never goes back. So "there is no entry n + 1" means "up to date".
 I2. A file at n is the entries 1 to n. Its position and its rows are written in one transaction.
-I3. Base S is the state behind entry S. While entry k is a stub, a base of k or later can be read.
-I4. After every base that is put, all bases are deleted but the newest and the root: the oldest base at or behind the
+I3. Base S is the state after entry S. While entry k is a stub, a base of k or later can be read.
+I4. After every base that is put, all bases are deleted but the newest and the root: the oldest base at or after the
     `forgot` of the newest. A forgetting makes its own base the root.
 I5. What comes due at n is found: a marker of its hour, or of an earlier one, was put before entry n. `meta` says which
     marker stands, and only entry k lets a marker of k stand. `due` has the reasons.

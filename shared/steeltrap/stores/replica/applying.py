@@ -48,7 +48,7 @@ class Applier:
         if entries:
             check_order(entries, position)
             self._apply_in_turn(connection, entries, is_first=position.n == 0)
-            position = behind(position, entries, stored)
+            position = position_after(position, entries, stored)
             write_position(connection, position)
         return position, any(entry.kind == "migrate" for entry in entries)
 
@@ -81,8 +81,8 @@ def check_order(entries: Sequence[LogEntry], position: Position) -> None:
         before = entry.n, entry.nonce
 
 
-def behind(position: Position, entries: Sequence[LogEntry], stored: Sequence[bytes]) -> Position:
-    """The position behind entries that follow it."""
+def position_after(position: Position, entries: Sequence[LogEntry], stored: Sequence[bytes]) -> Position:
+    """The position after entries that follow it."""
     last = entries[-1]
     sizes = [len(data) for data in stored[-len(entries) :]]
     since = sum(size for entry, size in zip(entries, sizes, strict=True) if entry.n > last.base)

@@ -1,6 +1,6 @@
 """Bases of a log: made from a replica's file, checked like any database from elsewhere, and cleared away.
 
-A base is the file behind its entry. Whoever puts one deletes those that nobody needs any more: of two replicas that do
+A base is the file after its entry. Whoever puts one deletes those that nobody needs any more: of two replicas that do
 so at once, the later one to look sees both.
 """
 
@@ -37,7 +37,7 @@ _JOURNAL: Final = "-journal"
 
 
 def make_base(path: Path, user: UserRef, *, forgetting: bool, written: int, log_id: bytes) -> LogEntry:
-    """A base of a replica's file as it is now. With `forgetting` it is the first one behind what is forgotten.
+    """A base of a replica's file as it is now. With `forgetting` it is the first one after what is forgotten.
 
     Other writers and readers of the file go on meanwhile. Raises Unavailable.
     """
@@ -92,7 +92,7 @@ def remove_copies(path: Path) -> None:
 
 
 def clear_bases(log: Log) -> None:
-    """Delete every base but the newest and the root, the oldest at or behind all that is forgotten.
+    """Delete every base but the newest and the root, the oldest at or after all that is forgotten.
 
     What is forgotten is the highest that any base says: the newest may be of a replica that hasn't heard of it yet.
     """
@@ -109,7 +109,7 @@ def clear_bases(log: Log) -> None:
 def read_newest(
     log: Log, user: UserRef, names: Sequence[BaseName] | None = None
 ) -> tuple[LogEntry, int, list[bytes]] | None:
-    """The newest base of a log, its size as it is stored and the entries behind it; None where there is no base.
+    """The newest base of a log, its size as it is stored and the entries after it; None where there is no base.
 
     `names` are the bases where they were just listed. Raises Unavailable.
     """

@@ -250,7 +250,7 @@ class ReplicaFile(UserFile):
             self._disconnect()
 
     def _load(self, bases: Sequence[BaseName] | None = None) -> list[bytes]:
-        """Begin with the newest base, or with an empty file where there is none; the entries behind it."""
+        """Begin with the newest base, or with an empty file where there is none; the entries after it."""
         newest = read_newest(self._log, self.header.user, bases)
         if newest is None:
             if self._read_known().n:
@@ -374,7 +374,7 @@ class ReplicaFile(UserFile):
         patchset: bytes,
         deadline: Deadline,
     ) -> Position:
-        """Create the next entry; the position behind it. Raises Lost, Unavailable."""
+        """Create the next entry; the position after it. Raises Lost, Unavailable."""
         entry = LogEntry(
             kind=kind,
             user=self.header.user,
@@ -416,7 +416,7 @@ class ReplicaFile(UserFile):
                 self._log.unmark(marker)
 
     def migrate(self, deadline: Deadline) -> bool:
-        """Bring the tables to those of this release by an entry, and put a base behind it. False where they are, also
+        """Bring the tables to those of this release by an entry, and put a base after it. False where they are, also
         when another one was faster. Raises Unavailable."""
         self._pull(deadline)
         if not self.is_there():
@@ -519,7 +519,7 @@ class ReplicaFile(UserFile):
         return self._log.may_delete()
 
     def needs_base(self) -> bool:
-        """Whether so much came behind the last base that a new replica would have to read for long."""
+        """Whether so much came after the last base that a new replica would have to read for long."""
         position = self._last_position[0] if self._last_position is not None else None
         if position is None or self._makes_no_bases or self._is_offline or self.is_lost():
             return False

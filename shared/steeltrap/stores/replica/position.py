@@ -13,7 +13,7 @@ from ..sqlite.opening import READER_KIB, Opened, open_file
 from ..sqlite.schema import migrate
 
 _MOST_ENTRIES: Final = 256
-"""Entries behind a base, at most: so many are read and applied in a moment."""
+"""Entries after a base, at most: so many are read and applied in a moment."""
 _FEWEST_ENTRIES: Final = 8
 """So few entries are read side by side: a base would make nothing quicker."""
 _SMALL_BASE: Final = 64 * 1024

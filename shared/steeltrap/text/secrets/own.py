@@ -25,7 +25,7 @@ _PLACES: Final = Allow(regexes=(r"^(?:~|\.{0,2})/|^[A-Za-z]:\\|://|^file:",))
 
 
 def _token(id: str, *patterns: str, keywords: tuple[str, ...]) -> Rule:
-    """A rule for random values behind a service's own marks."""
+    """A rule for random values that follow a service's own marks."""
     regex = rf"(?:^|[^A-Za-z0-9_-])((?:{'|'.join(patterns)}))"
     return Rule(id=id, regex=regex, keywords=keywords, entropy=3, allow=(PLACEHOLDERS, _NO_DIGIT, _WORDS))
 

@@ -72,8 +72,8 @@ class Allow:
             return secret
         if self.target == "match":
             return data[start:end].strip(b"\n")
-        before, behind = data[max(0, start - _LINE) : start], data[end : end + _LINE]
-        return before.rpartition(b"\n")[2] + data[start:end] + behind.partition(b"\n")[0]
+        before, after = data[max(0, start - _LINE) : start], data[end : end + _LINE]
+        return before.rpartition(b"\n")[2] + data[start:end] + after.partition(b"\n")[0]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -169,7 +169,7 @@ def find_cards(data: bytes) -> Iterator[Span]:
             yield Span(start, end, CARD)
             at = end
         else:
-            at = start + 4  # the groups behind the first may be a card's
+            at = start + 4  # the groups after the first may be a card's
     for match in compiled(_BARE).finditer(data):
         start, end = match.span()
         if _is_card(match.group()) and _is_whole(data, start, end) and not _is_called_otherwise(data, start):
@@ -342,7 +342,7 @@ def joined(data: bytes) -> Joined | None:
 def across_line_breaks(text: Joined, spans: Iterable[Span], whole: Sequence[Span]) -> Iterator[Span]:
     """The places in the text of what was found in the joined text: what only the join could show.
 
-    `whole` is what was found in the text as it is. Such a secret goes on behind the line break only where what
+    `whole` is what was found in the text as it is. Such a secret goes on after the line break only where what
     follows looks random; what begins with another secret is that one.
     """
     starts = {span.start for span in whole}

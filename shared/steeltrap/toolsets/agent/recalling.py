@@ -120,9 +120,9 @@ def recent_memories(call: Call, input: RecentInput) -> str:
     parts = [_today(call), *split_untrusted(page.memories, lines)]
     if in_part:
         parts.append(f"Left out: parts of {in_part} of these (…), to fit {TOKENS:,} tokens; recall shows more.")
-    behind = input.offset + len(lines)
-    if behind < page.total:
-        parts.append(f"{behind:,} of {page.total:,} shown; continue with offset {behind}.")
+    next_offset = input.offset + len(lines)
+    if next_offset < page.total:
+        parts.append(f"{next_offset:,} of {page.total:,} shown; continue with offset {next_offset}.")
     if notice is not None:
         parts.append(notice)
     return "\n".join(parts)

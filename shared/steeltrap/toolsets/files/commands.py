@@ -190,11 +190,11 @@ def _str_replace(call: Call, input: MemoryInput) -> str:
 
 def _lines_with(text: str, part: str) -> Iterator[int]:
     """The number of the line of each occurrence."""
-    line, behind, at = 1, 0, text.find(part)
+    line, last_at, at = 1, 0, text.find(part)
     while at != -1:
-        line += text.count("\n", behind, at)
+        line += text.count("\n", last_at, at)
         yield line
-        behind, at = at, text.find(part, at + 1)
+        last_at, at = at, text.find(part, at + 1)
 
 
 def _insert(call: Call, input: MemoryInput) -> str:
