@@ -160,7 +160,7 @@ def _mend(schema: JsonObject, value: Any, where: str) -> Any:
 
 
 def _mend_fields(schema: JsonObject, value: JsonObject, prefix: str = "") -> JsonObject:
-    """An object's fields mended; null for what may be left out is left out."""
+    """An object with its fields corrected. A null is left out where the field is optional."""
     properties = schema.get("properties", {})
     optional = properties.keys() - schema.get("required", ())
     return {
@@ -190,7 +190,8 @@ def _renamed(properties: JsonObject, value: JsonObject) -> JsonObject:
 
 
 def _like(text: str, names: Iterable[str]) -> str | None:
-    """The one name that a text spells in another case or with other separators; None where that is none or several."""
+    """The name that a text spells in another case or with other separators. None if no name or more than one
+    matches."""
     plain_name = _plain(text) if len(text) <= _LONGEST_NAME else ""
     matches = [name for name in names if _plain(name) == plain_name]
     return matches[0] if len(matches) == 1 else None

@@ -40,7 +40,7 @@ def line_of(packages: Sequence[str]) -> str:
 
 
 def typed_command() -> str:
-    """How one types steeltrap in a shell here: by its name where the PATH has it, else by its path."""
+    """The command to type in this shell: `steeltrap` if it is on the PATH, else its path."""
     own = shutil.which("steeltrap", path=str(Path(sys.executable).parent))
     return "steeltrap" if own is None or shutil.which("steeltrap") is not None else shlex.quote(own)
 

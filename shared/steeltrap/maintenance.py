@@ -96,8 +96,9 @@ class Run:
     ) -> None:
         """Sweep everyone, in the order that `shuffle` gives; where the store knows who has work due, only those.
 
-        Such a store's users are read page by page, and each page is shuffled: one who takes all the time, each time,
-        keeps nobody else from being swept. `left` are those of one page: at least so many were not reached.
+        Such a store's users are read page by page, and each page is shuffled, so that one user who takes all the time
+        does not always keep the same others from being swept. `left` counts those of one page: at least as many were
+        not reached.
         """
         if not isinstance(self.store, SweepsDue):
             users = self.everyone()

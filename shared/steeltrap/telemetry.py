@@ -14,7 +14,8 @@ REQUEST: ContextVar[str | None] = ContextVar("REQUEST", default=None)
 """The id of the request that is being answered, for the log."""
 
 Stage = Literal["embed", "legs", "rank", "hydrate", "look_around", "write"]
-"""Embedding texts; both legs of a search; ranking; reading the results; the look-around of a save; writing."""
+"""In this order: embedding texts, both legs of a search, ranking, reading the results, the look-around of a save,
+writing."""
 
 
 @dataclass(slots=True, kw_only=True)

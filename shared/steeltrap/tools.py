@@ -63,8 +63,8 @@ class Tool:
     Only a tool with `files` gets the user's files, to read and write, so its access is write.
     `destructive` and `idempotent` are hints for clients that ask the user first. With `keyed`, a call that is repeated
     under its idempotency key has one effect. `paths` are additional HTTP paths.
-    `max_bytes` limits the arguments' JSON, whatever their schema allows. `cursor` tells of an item of the answer's
-    list the value with which `after` continues behind it.
+    `max_bytes` limits the arguments' JSON, whatever their schema allows. `cursor` makes the value that `after` takes to
+    continue after an item of the answer's list.
     """
 
     toolset: str
@@ -175,8 +175,8 @@ class Toolset:
     `omit_nulls` leaves fields without a value out of answers. `render_error` makes the dialect's error body; with
     `standard_errors`, a surface with its own error format (such as HTTP) uses that instead. With `errors_are_answers`,
     an error that the model can mend is an ordinary answer over HTTP, so that no client hides its sentence.
-    `secrets` is what becomes of secrets in what is saved through it, where the settings don't say.
-    `modules` names the module of each tool, for a toolset whose modules are imported one by one, when needed.
+    `secrets` is what happens to secrets in saved text if the settings don't say. `modules` names the module of each
+    tool, for a toolset whose modules are imported one by one, when needed.
     """
 
     name: str

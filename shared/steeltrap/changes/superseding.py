@@ -87,7 +87,7 @@ def changed_only_by(new: Memory, old: Memory) -> bool:
 
 
 def chain(memory: Memory, read: Callable[[str], Memory | None]) -> Iterator[str]:
-    """The ids of what superseded a memory, of what superseded that one, and so on; each once, even in a circle."""
+    """The ids of the memories that superseded this one, the next newer first. A circle is followed once."""
     ids: set[str] = set()
     newer: Memory | None = memory
     while newer is not None and newer.superseded_by is not None and newer.superseded_by not in ids:
@@ -102,7 +102,7 @@ def without_cycles(
     """Imported memories by id. Drops circles of superseding, and clears `superseded_by` where the newer memory is
     deleted here. The newer one may also come later in the import.
 
-    `successors` has what superseded the given ones, as far as it is here; `read` finds the next ones in a chain.
+    `successors` are the stored memories that superseded the imported ones. `read` finds the next ones in a chain.
     """
     by_id = {memory.id: memory for memory in reversed(memories)}
 

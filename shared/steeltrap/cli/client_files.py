@@ -277,8 +277,8 @@ def _servers(loaded: dict[str, Any], part: ConfigEntry) -> dict[str, Any]:
 
 
 def _checked(text: str, old: str, part: ConfigEntry, entry: dict[str, Any] | None) -> str:
-    """The text, if it says what the old one does, and of the server what it should. Raises InvalidInput where the file
-    is written in another way."""
+    """The new text, if it differs from the old one only in our server's entry and that entry is as expected. Raises
+    InvalidInput where the file is written in another way."""
     assert part.server is not None
     (section, name), _ = part.server
     expected = _loaded(old, part)

@@ -150,8 +150,8 @@ def opened(
 ) -> Iterator[CliSession]:
     """A door over the data folder, closed at the end. Raises SteeltrapError.
 
-    It has this `embedder`, or the one that the settings choose; `as_set` it has the default one where they choose none,
-    whoever made the folder's vectors.
+    It uses this `embedder`, else the one in the settings. If they name none, `as_set` uses the default one, even if
+    another one made the folder's vectors.
     """
     from ..model import Caller, UserRef
     from ..runtime import local as runtime

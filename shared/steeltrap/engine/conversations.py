@@ -295,7 +295,7 @@ def close_since(
 def close_conversation(
     call: Call, conversation_id: str, *, episodes: int = EPISODES_PER_CALL, ended: bool = False
 ) -> list[Memory]:
-    """Make the episodes of a conversation that are over, at most so many. Raises Unavailable.
+    """Make the episodes of a conversation that are over, at most `episodes` of them. Raises Unavailable.
 
     The last of them is over after 15 minutes, or at once in a conversation that has `ended`. Agents that use one
     conversation id each have their own episodes, and so has each scope.

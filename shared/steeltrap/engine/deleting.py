@@ -154,7 +154,7 @@ class _Traces:
 
 
 def erase(call: Call, ids: Sequence[str], *, with_merged: bool = False) -> Erased:
-    """Purge memories that are there, deleted or not, with what only they hold, and see what is left of them.
+    """Purge stored memories, deleted or not, with everything derived from them alone, and look for remnants.
 
     An episode takes its messages along, and a long message all its turns. An episode that loses a message is written
     again without it, or goes if it has no other. `with_merged` takes along what was merged from them. Raises
@@ -209,7 +209,7 @@ def _look(call: Call, erased: Erased, doomed_ids: Collection[str]) -> _Traces:
 
 
 class _Remnant:
-    """Knows what is left of what was erased."""
+    """Recognises images that still hold or name what was erased."""
 
     def __init__(self, erased: Erased) -> None:
         self._erased_ids = erased.all()
@@ -241,7 +241,7 @@ def _note(traces: _Traces, image: Memory, erased: Erased, doomed_ids: Collection
 
 
 def _along(erased: Erased, traces: _Traces, doomed_ids: Collection[str], *, with_merged: bool) -> list[str]:
-    """The ids of what goes along, and note what all of it says."""
+    """The ids to purge along with these. Notes their texts and messages in `erased`."""
     erased_ids = {*doomed_ids, *erased.all()}
     messages = [{id, *(piece_id(id, n) for n in range(1, _MOST_PIECES))} & {*traces.turns} for id in traces.long]
     while True:
@@ -355,8 +355,8 @@ class Receipt:
 def forget(call: Call, id: str, *, with_merged: bool = False) -> Receipt:
     """Forget a memory, a deleted or expired one too, with record, vectors, tokens, history, usage and links.
 
-    What goes along, and what is written again, is as `derived.erase` has it. Raises NotFound; Internal when the id was
-    found afterwards.
+    `erase` says what else is purged and what is written again. Raises NotFound; Internal when the id was found
+    afterwards.
     """
     try:
         memory = find(call, id, deleted=True)
@@ -437,7 +437,7 @@ def _forget(call: Call, memories: Sequence[Memory], *, with_merged: bool) -> Rec
 
 
 def _both(first: Receipt, second: Receipt) -> Receipt:
-    """One receipt of two. What the second one forgot is left no more, nor has it come back."""
+    """One receipt from two. Memories that the second call erased are no longer remnants, nor restored."""
     erased_ids = {*second.ids, *second.also, *second.rewritten}
     remaining = {**first.remnants, **second.remnants}
     remaining = {id: why for id, why in remaining.items() if id not in erased_ids}
@@ -477,7 +477,7 @@ def _exports(call: Call, erased: Erased) -> tuple[list[str], list[str]]:
 
 
 def _lines(content: bytes) -> list[str]:
-    """A file's texts, as far as they must be apart: a memory is a line."""
+    """The lines of a file, one per memory, with the escapes of white space as spaces."""
     text = content.decode(errors="replace")
     for escape in (r"\n", r"\r", r"\t"):
         text = text.replace(escape, " ")

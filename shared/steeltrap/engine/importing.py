@@ -56,7 +56,7 @@ class Imported:
 
 
 def _imported(total: int, new: Set[int], errors: dict[int, SteeltrapError]) -> Imported:
-    """The result of a block of so many."""
+    """The result of a block of `total` items."""
     return Imported(new=frozenset(new), existing=frozenset(range(total)) - new - errors.keys(), errors=errors)
 
 
@@ -66,9 +66,9 @@ def import_records(
     """Write records that an export made, under their own ids; an id that is there already is skipped. A record with
     no more than the rest of a history adds what is missing to the memory that was imported before.
 
-    The record's times, version, links, surprise, history and what it says of superseding are kept, in any order. Its
-    agents are kept only to `restore`, which is the operator's to ask for. With `planned`, here and below,
-    nothing is written: it is given the ids of what would be, and what it has already counts as there.
+    Each record keeps its times, version, links, surprise, history and superseding; records may come in any order. It
+    keeps its agents only with `restore`, which is for operators. With `planned`, here and below, nothing is written:
+    the ids that would be written are added to it, and those in it already count as stored.
     """
     parsed: dict[int, _Parsed] = {}
     rests: dict[int, tuple[Revision, ...]] = {}
@@ -337,8 +337,8 @@ class Conversation:
 
 @frozen
 class ImportedConversations:
-    """How many messages of each conversation were written and how many were there, by its index; the episodes that
-    were made; and the errors by the index of the conversation and that of the message."""
+    """The result of an import of conversations: how many messages of each, by its index, were written or were stored
+    before; how many episodes were made; and the errors by the indexes of conversation and message."""
 
     written: Counter[int]
     skipped: Counter[int]

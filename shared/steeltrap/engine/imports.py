@@ -1,8 +1,8 @@
 """The run of an import: recorded while it goes on, listed with what it did, and taken back whole.
 
-What an import writes carries its id and the version that it wrote, so an undo knows what the import created, what it
-changed, and what was changed since. What it created is purged, so that the same file can be imported again. What was
-changed since is left and named.
+Each memory carries the id of the import that wrote it, and the version that it wrote. So an undo knows which memories
+the import created and changed, and which were changed since. An undo purges the created ones, so that the same file can
+be imported again. It leaves those that were changed since, and lists them.
 """
 
 from collections.abc import Iterator, Sequence

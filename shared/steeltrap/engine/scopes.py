@@ -49,8 +49,8 @@ DESCRIBED: Final = {
     "personal/finance": "money, bank account, budget, invoice, taxes, rent",
     "personal/ideas": "idea, reflection, goal, plan for the future, something to write about",
 }
-"""Scopes that many have use for, in the words of what is filed there: what a text is compared with while
-the user has nothing like it."""
+"""Common scopes, each with words of what is filed there. A text is compared with these until the user has similar
+memories."""
 
 
 @frozen

@@ -111,9 +111,9 @@ def import_file(
 
     A memory is there already when its id is (under a prefix: in that place), or its normalised text in the same scope,
     superseded or not. `skip_duplicates` leaves it, `overwrite` puts the file's in its place, `create_versions` saves
-    the file's under a new id, associated with the old, `merge_metadata` adds tags and metadata. What the file has
-    exactly as it is here is skipped, also what another import of it writes just now. Nothing is written unless the
-    whole file fits.
+    the file's under a new id, associated with the old, `merge_metadata` adds tags and metadata. A memory that is stored
+    exactly as in the file is skipped, even if another import of the file has just written it. Nothing is written unless
+    the whole file fits.
     """
     content = files_of(call).read(check_file_name(name), max_bytes=MAX_FILE_BYTES)
     plain = expand(content)
@@ -197,7 +197,7 @@ def _connect(items: Sequence[Item], steps: Sequence[_Step]) -> None:
 
 
 def _supersede(call: Call, steps: Sequence[_Step]) -> None:
-    """Name what superseded what by the ids that they have here. Raises InvalidInput for a circle."""
+    """Translate the file's `superseded_by` to the ids that the memories get here. Raises InvalidInput for a circle."""
     ids = {step.imported.id: step.id for step in steps}
     creations_of_steps = [step for step in steps if step.is_creation]
     renamed = [_renamed(step.imported, step.id, ids) for step in creations_of_steps]

@@ -164,8 +164,9 @@ def reindex(
 ) -> Reindexed:
     """Build another index beside the one that is searched, and switch when it is whole.
 
-    One that was cut short goes on where it was. It stops after a block when it may not go on. When documents are
-    refused for good, the old one stays unless `accept_refused`. Raises Unavailable, Throttled: call again to go on.
+    A rebuild that was interrupted resumes where it stopped. It stops after a block when `may_go_on` says no. If
+    documents are permanently refused, the old index stays in use unless `accept_refused`. Raises Unavailable,
+    Throttled: call again to go on.
     """
     reindexed = Reindexed()
     place = index.begin()
@@ -254,9 +255,10 @@ _KEPT: Final = timedelta(seconds=TOMBSTONE_SECONDS)
 
 
 def sweep_index(truth: Truth, index: IndexUpkeep, now: datetime) -> int:
-    """Remove tombstones that are older than any replay; how many went. Raises Unavailable, Throttled.
+    """Remove tombstones that are older than any replay, and return how many. Raises Unavailable, Throttled.
 
-    The truth's own go first: as long as it knows an id, the index's tombstone shows that the index is not behind.
+    The store removes its own first: while it has one for an id, the index's tombstone shows that the index is up to
+    date.
     """
     return index.drop_tombstones(before=to_micros(now - _KEPT), find_stored=truth.known)
 

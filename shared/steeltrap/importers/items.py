@@ -50,7 +50,7 @@ class Flaw:
 
 @frozen
 class LeftOut:
-    """So many things of a kind that are not meant to be imported, such as tool calls."""
+    """Parts of one kind that are left out on purpose, such as tool calls, and how many."""
 
     kind: str
     count: int = 1

@@ -216,7 +216,7 @@ def _delimiter(sample: str, name: str) -> str:
 
 
 class _TooLong(Exception):
-    """A row takes more than is read for one, over so many lines."""
+    """A row is longer than the limit. `lines` is how many lines it takes."""
 
     def __init__(self, lines: int) -> None:
         self.lines = lines

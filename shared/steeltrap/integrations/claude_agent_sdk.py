@@ -57,7 +57,7 @@ _PUTS: Final = 50
 _PAGE: Final = 100
 """At 16 KiB of metadata each, a page fits into the answer of a function."""
 _SCOPES: Final = 1000
-"""So many transcripts' last places are kept in memory; that of another one is asked for again."""
+"""The last places of this number of transcripts are kept in memory; others are asked for again."""
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 Row = Mapping[str, Any]

@@ -183,7 +183,7 @@ class Session:
 
 @frozen
 class Import:
-    """One import: what it was of, who made it, and what it did so far. Memories that it brought have its id.
+    """One import: its source, who made it, and its counts so far. The memories that it wrote have its id.
 
     `busy_until` is the time until which it may still write, `process` names the process that does. Without
     `finished_at` it is running, or was stopped. `kept` counts what an undo left because it was changed since. `files`

@@ -45,11 +45,11 @@ class Query:
     tokens the 64 rarest are looked for. With `by_term` candidates say what each token adds to their score, at
     least where one of them was said in a conversation.
 
-    `with_superseded` adds candidates that another memory superseded, which their traits say. They are in no count and
-    no statistics: those are of what the filter lets through.
+    `with_superseded` adds candidates that another memory superseded; their traits say so. Counts and statistics leave
+    them out, since they cover only what the filter admits.
 
-    `during` are stretches of time, each from a first microsecond to the first after it: what happened then, or was
-    saved then and has no other time, is a candidate too where a store can tell, `per_leg` of them at most.
+    `during` are stretches of time, in microseconds, each without its end. Memories of events in them, and memories
+    without such a time that were saved in them, are candidates too if the store can tell, at most `per_leg` of them.
     """
 
     tokens: tuple[str, ...] = ()
@@ -70,7 +70,7 @@ class Query:
 class Matches:
     """The answer of a store: candidates in no order, and why there may be few.
 
-    `stored` counts what the caller could see without any filter, `admitted` what the filter lets through.
+    `stored` counts the memories that the caller could see without any filter, `admitted` those that the filter admits.
     `degraded` names a leg that failed and why.
     """
 

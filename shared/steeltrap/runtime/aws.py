@@ -26,7 +26,7 @@ _log = logging.getLogger("steeltrap")
 
 
 def open_store(settings: Settings, embedder: Embedder, clock: Clock) -> DynamoStore:
-    """The tables with the index behind them. Nothing is asked yet."""
+    """The store of tables, with its index. Makes no request yet."""
     client = open_index(settings)
     index = OpenSearchIndex(client, Indices(client, settings.opensearch_index, clock))
     tables = (settings.memory_table, settings.usage_table)

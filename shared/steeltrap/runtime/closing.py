@@ -1,4 +1,4 @@
-"""Closes conversations in a thread, behind the calls that append to them."""
+"""Closes conversations in a background thread, so that no append waits for it."""
 
 import logging
 from collections.abc import Iterator

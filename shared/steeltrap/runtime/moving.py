@@ -30,7 +30,8 @@ _LARGEST_FILE: Final = 4 * 1024**3
 
 @dataclass(slots=True)
 class Moves:
-    """How many users were moved, with how many memories and files; how many were before; who was not, and why."""
+    """The result of a move: how many users, memories and files were moved, how many users had been moved before, and
+    which users failed and why."""
 
     users: int = 0
     memories: int = 0

@@ -1,4 +1,4 @@
-"""Brings memories that an earlier release analysed to the analysis of today, in a thread behind a server's calls."""
+"""Analyses memories of earlier releases again with today's analysis, in a background thread of a server."""
 
 import logging
 from collections.abc import Iterator, Sequence

@@ -1,4 +1,4 @@
-"""Answers cut to what a model can take: of the same form, with a sentence on what was cut and how to go on.
+"""Answers cut to a size that a model can take. They keep their form, and a sentence says what was cut and how to go on.
 
 Whole items are left off the end of the longest list. Only what is too long by itself is shortened.
 """
@@ -23,7 +23,7 @@ _CAPS: Final = tuple(2**power for power in range(15, 2, -1))
 
 
 def bounded(body: Any, max_tokens: int, tool: Tool, arguments: Mapping[str, Any]) -> tuple[Any, str | None]:
-    """The answer of a tool within so many tokens, and what to say where something was cut."""
+    """A tool's answer within `max_tokens`, and a notice if something was cut."""
     if _fits(body, max_tokens):
         return body, None
     name, items = _longest_list(body)

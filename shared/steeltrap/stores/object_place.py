@@ -1,6 +1,6 @@
 """The requests that places of objects answer: a bucket by `objects`, a database by `postgres_tables`.
 
-It is a file of its own because each of the two needs a package that whoever uses the other hasn't installed.
+It is a file of its own because each of the two needs a package that users of the other haven't installed.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

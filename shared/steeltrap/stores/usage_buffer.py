@@ -65,13 +65,13 @@ class UsageBuffer:
                 self._pending.pop(id, None)
 
     def take(self, most: int | None = None) -> dict[str, Pending]:
-        """Take out what is pending, of so many memories at most."""
+        """Take out the pending reads, of at most `most` memories."""
         with self._lock:
             ids = list(islice(self._pending, most))
             return {id: self._pending.pop(id) for id in ids}
 
     def put_back(self, pending: Mapping[str, Pending]) -> None:
-        """Take in again what could not be written; what came meanwhile is later."""
+        """Put back what could not be written, before what has come since."""
         with self._lock:
             for id, more in pending.items():
                 entry = self._pending.setdefault(id, Pending())

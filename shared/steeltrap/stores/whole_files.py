@@ -54,7 +54,7 @@ def _place(path: Path, content: bytes, put: Callable[[Path, Path], None]) -> Non
 
 
 def clear_parts(folder: Path) -> None:
-    """Remove what writers that were killed have left: it may hold what is to be forgotten."""
+    """Remove the partial files of killed writers: they may hold text that must be forgotten."""
     for part in folder.glob(f"{PART}*"):
         with suppress(FileNotFoundError, PermissionError):  # Windows keeps what is open
             part.unlink()

@@ -1,8 +1,8 @@
 """Days are the user's: the one place that knows zones, and days without a time. Pure.
 
 A memory's time is a moment in UTC, or a day that was given without a time and has no zone: the 12th of May is the 12th
-of May everywhere. Whatever shows a time or looks for one asks here, with the zone of whoever calls; None is the
-machine's own. The days that a question names are read in `date_questions.py`.
+of May everywhere. Everything that shows a time or searches by one uses these functions with the caller's zone; None is
+the machine's own. The days that a question names are read in `date_questions.py`.
 """
 
 import re
@@ -175,8 +175,8 @@ def around(spans: Iterable[Days], zone: tzinfo | None) -> list[tuple[int, int]]:
 
 
 def bounds(span: Days, zone: tzinfo | None) -> tuple[int, int, tuple[tuple[int, int], ...]]:
-    """When a span of days is, in a zone: the microseconds of its first moment and of the first after it, and within
-    these the stretches in which clocks were changed at midnight, where `day_in` must be asked for each moment."""
+    """A span of days in a zone, in microseconds: its first moment, the first one after it, and the stretches within it
+    in which clocks changed at midnight. In these `day_in` must be asked for each moment."""
     first, last = span
     begin, end = _midnights(first, zone), _midnights(_next(last), zone)
     return begin[0], end[1], tuple((early, late) for early, late in (begin, end) if early != late)

@@ -1,8 +1,9 @@
 """JSON of any size, read in pieces. Pure.
 
 The parser of the standard library keeps the interpreter to itself until a whole value is there, and one value may take
-thirty times the memory of its text. Here it gets 64 Ki characters at most: what is longer is taken apart, so that other
-threads run in between, and what one value takes is counted while it is read. A value that is too large is read over.
+thirty times the memory of its text. Here it gets 64 Ki characters at most. Longer values are read in parts, so that
+other threads run in between, and the memory of a value is counted while it is read. A value that is too large is
+skipped.
 """
 
 import json
@@ -329,12 +330,13 @@ class Pieces:
 
 
 def _is_cut_off(error: json.JSONDecodeError, end: int) -> bool:
-    """Whether the window's end may be what is wrong: a string goes on, or a token is cut."""
+    """Whether the error may be due to the end of the window: it cuts off a string or a token."""
     return error.msg.startswith("Unterminated") or error.pos > end - _TOKEN
 
 
 def _end_of_whole(piece: str) -> int:
-    """Where the string ends that begins before a piece; where it goes on, the end of what can be decoded of it."""
+    """The end of a string that begins before a piece. If the string continues after the piece, the end of the part that
+    can be decoded."""
     match = _IN_STRING.match(piece)
     end = match.end() if match else 0
     goes_on = piece[end : end + 1] != '"'
@@ -346,7 +348,7 @@ def _end_of_whole(piece: str) -> int:
 
 
 def _end_of(piece: str, depth: int, in_string: bool) -> int:
-    """Where so many open containers end in a piece; 0 if they go on after it."""
+    """Where in a piece `depth` open containers end; 0 if they continue after it."""
     for match in _MARK.finditer(piece):
         mark = match[0]
         if mark == '"':

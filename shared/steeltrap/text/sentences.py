@@ -33,8 +33,8 @@ _WIDE: Final = re.compile(r"[\u3000-\u9fff\uf900-\ufaff\uff00-\uffef]")
 def sentences(text: str) -> list[str]:
     """The sentences of a text in order, trimmed; nothing but white space is lost.
 
-    A Japanese full stop ends one without a space after it. A quotation of up to 200 characters is not
-    split, and stays in the sentence that goes on after it; neither do "Sr. García" or "J. Smith" end one.
+    A Japanese full stop ends a sentence without a space after it. A quotation of up to 200 characters is not split, and
+    stays in the sentence that continues after it. "Sr. García" and "J. Smith" end no sentence.
     """
     parts: list[str] = []
     start = 0
@@ -162,7 +162,7 @@ class _Sentence(NamedTuple):
 
 
 def summary(messages: Sequence[Message], budget: int = SUMMARY_CHARACTERS) -> str:
-    """All that was said where it fits, else the sentences that together say most, in their order.
+    """Everything that was said if it fits, else the sentences that together say most, in their order.
 
     Each run of them stands after its speaker's name, or the role. Sentences are taken one by one, by the
     weight of the words that none before them had for the room they need; a word weighs log(1 + the

@@ -64,14 +64,15 @@ class Place:
         self._holds = holds
 
     async def run(self, work: Callable[[], T]) -> T:
-        """The result of the work in a thread. Whoever is cancelled goes on waiting, unless the task ends by force."""
+        """The result of the work in a thread. A cancelled task still waits for it, unless it ends by force."""
         started = self.start(work)
         with anyio.CancelScope(shield=True):
             await asyncio.wait({started})
         return started.result()
 
     def start(self, work: Callable[[], T]) -> "asyncio.Future[T]":
-        """The future result of the work in a thread, which holds the place until it ends, whoever waits for it."""
+        """The future result of the work in a thread. The work holds the place until it ends, even if nobody waits for
+        it."""
         future, loop = Future[T](), asyncio.get_running_loop()
         for each in self._holds:
             each.hold()

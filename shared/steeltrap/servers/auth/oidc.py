@@ -29,7 +29,7 @@ LEEWAY_SECONDS: Final = 30
 KEYS_SECONDS: Final = 600.0
 """How long fetched keys are used: a key that the issuer withdrew is refused after it."""
 PAUSE_SECONDS: Final = 10.0
-"""The issuer is asked at most once in so many seconds, whatever keys tokens name."""
+"""The seconds between two requests to the issuer, at least, whatever keys tokens name."""
 _FETCH_SECONDS: Final = 5.0
 _WAIT_SECONDS: Final = 1.0
 """How long a token waits while another's key is asked for, where no keys are known."""

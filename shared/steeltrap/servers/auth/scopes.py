@@ -28,7 +28,7 @@ class RequiredScopes:
         return tuple(dict.fromkeys(filter(None, (self.read, self.write))))
 
     def limited(self, permissions: Permissions, claims: Mapping[str, Any], *, flattened: bool) -> Permissions:
-        """The caller's permissions as far as the scopes in its token's claims go. `flattened` as for `scopes_of`.
+        """The caller's permissions, limited to the scopes in its token's claims. `flattened` as for `scopes_of`.
 
         Raises InsufficientScope for a token that may do nothing, TokenRefused for claims that name no scopes.
         """

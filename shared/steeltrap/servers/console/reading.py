@@ -257,8 +257,8 @@ class Budget:
 
 
 def difference(old: str, new: str, steps: int = STEPS) -> list[Piece]:
-    """How one text becomes the other: by lines, and within the lines that changed by words. After so many comparisons
-    what is left to compare is shown as replaced."""
+    """How one text becomes the other: by lines, and within the lines that changed by words. After `steps` comparisons
+    the rest is shown as replaced."""
     budget = Budget(steps)
     pieces: list[Piece] = []
     for old_lines, new_lines, same_lines in _runs(old.splitlines(keepends=True), new.splitlines(keepends=True), budget):

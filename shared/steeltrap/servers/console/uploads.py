@@ -1,7 +1,7 @@
 """Files that are brought to the console, until their import has ended.
 
-They are stored in one folder per process, which is locked while the process lives. Whoever makes a folder for an upload
-removes it; what a process left that was killed, the next one removes that starts.
+They are stored in one folder per process, which is locked while the process lives. Each upload removes its own folder.
+The next process that starts removes the folders of killed ones.
 """
 
 import os

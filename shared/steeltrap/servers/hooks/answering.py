@@ -121,8 +121,8 @@ def answer(
     """The text that the client is to read for an event, and what was offered by it. `data` is the folder for hooks' own
     files. `tell` is given the answer before what was said is kept, which takes longer.
 
-    Where what was said can't be kept, that is a line in the log, and what was recalled is answered all the same.
-    Raises SteeltrapError, OSError.
+    If the messages can't be kept, the log says so, and the recalled memories are answered all the same. Raises
+    SteeltrapError, OSError.
     """
     if not isinstance(question, dict) or not isinstance(question.get("input"), dict):
         raise InvalidInput("a hook is asked by an object with `input`, the client's own JSON.")

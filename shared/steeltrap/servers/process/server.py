@@ -204,7 +204,7 @@ def _console(
 
 
 def share_interpreter() -> None:
-    """Have threads that compute let the one that answers connections run often, and never for long wait for it.
+    """Let the thread that answers connections run often, and never wait long for threads that compute.
 
     Of 16 busy threads each may keep the interpreter for an interval. A full collection of garbage stops them all for a
     tenth of a second per million objects, so what is loaded by now is left out of it, and it comes seldom: what calls

@@ -88,7 +88,7 @@ _IN_FACTS: Final = tuple(name for name in TEXTS if name not in LISTED)
 ATTRIBUTES: Final = (*_TEXTS, *TIMES, "scope")
 """The filterable fields that are attributes of an item as they are."""
 _END = "~"
-"""Behind every character of a key."""
+"""It sorts after every character of a key."""
 
 
 class Conditions:

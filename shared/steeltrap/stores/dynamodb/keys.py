@@ -133,7 +133,7 @@ def pending(id: str) -> str:
 
 
 def speaker(name: str) -> str:
-    """A name as far as a key can hold it."""
+    """A speaker's name, cut to what a key can hold."""
     return name.encode()[:_LONGEST].decode(errors="ignore")
 
 

@@ -34,7 +34,7 @@ def page(partition: Partition, filter: Filter, *, limit: int, offset: int, happe
 
 
 def _ids_of_page(partition: Partition, filter: Filter, limit: int, happened: Happened | None) -> tuple[list[str], int]:
-    """The first ids in the order of a page, so many at least where there are, and how many there are."""
+    """The first ids in the order of a page, at least `limit` of them if there are as many, and the total."""
     conditions = Conditions(replace(filter, as_of=None), partition.now())
     first, last = conditions.range
     ids: list[str] = []

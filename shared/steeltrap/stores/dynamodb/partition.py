@@ -39,7 +39,7 @@ class Partition:
     deadline: Deadline
 
     def within(self, seconds: float) -> "Partition":
-        """The same, with so many seconds from now at most."""
+        """The same partition, with a deadline at most `seconds` from now."""
         return replace(self, deadline=self.deadline.within(seconds))
 
     def get(self, sort_keys: Iterable[str], names: Sequence[str] = ()) -> dict[str, Item]:

@@ -29,7 +29,7 @@ from .items import Item, Value, number, text, to_attributes
 from .partition import Partition
 
 _MOST: Final = listing.MOST_SPEAKERS
-"""So many names are kept: each request that reads the user's item pays for all of them."""
+"""The number of names that are kept. Each request that reads the user's item pays for all of them."""
 
 
 def update_speakers(
@@ -102,7 +102,7 @@ def _update(partition: Partition, change: str, condition: str, values: dict[str,
 _log = logging.getLogger("steeltrap")
 
 _MANY: Final = 1_000
-"""From so many ids on, reading all that was ever accessed is quicker than looking each one up."""
+"""From this number of ids on, reading the usage of all memories is quicker than looking each one up."""
 _BLOCK: Final = 10
 """How many move at once: searches have the same threads to wait with, and readers wait for a move."""
 _BLOCK_SECONDS: Final = 0.5
@@ -122,7 +122,7 @@ class UsageBuffer(usage_buffer.UsageBuffer):
         self._readers = 0
         self._moving = False
         self.was_used = True
-        """Whether somebody asked for it since the last flush; whoever did may be about to add to it."""
+        """True if a call took this buffer since the last flush: it may be about to add to it."""
 
     def is_idle(self) -> bool:
         with self._turn:
@@ -159,8 +159,8 @@ class UsageBuffer(usage_buffer.UsageBuffer):
 
 
 def flush(partition: Partition, buffer: UsageBuffer, *, just_read: bool = False) -> None:
-    """Write down what was read, as far as there is time. What can't be written is dropped: reading statistics are
-    best effort."""
+    """Write the pending reads while there is time. Those that can't be written are dropped: reading statistics are best
+    effort."""
     deadline = partition.deadline
     while deadline.before(_BLOCK_SECONDS):
         with buffer.moving(deadline) as mine:
@@ -173,14 +173,14 @@ def flush(partition: Partition, buffer: UsageBuffer, *, just_read: bool = False)
 
 
 def flush_one(partition: Partition, buffer: UsageBuffer, id: str) -> None:
-    """Write down what was read of one memory."""
+    """Write the pending reads of one memory."""
     with buffer.moving(partition.deadline) as mine:
         if mine:
             _move(partition, buffer.take_one(id), just_read=False)
 
 
 def drop_all(buffer: UsageBuffer, deadline: Deadline) -> None:
-    """Forget what is pending, after what is being written down."""
+    """Wait for the write that runs, then drop everything pending."""
     with buffer.moving(deadline):
         buffer.take()
 
@@ -196,7 +196,7 @@ def _move(partition: Partition, pending: Mapping[str, Pending], just_read: bool)
 
 
 def _still_there(partition: Partition, ids: Iterable[str]) -> Set[str]:
-    """Those that were not purged since they were read: of them nothing may come to be written again."""
+    """The ids that were not purged since they were read. Nothing may be written about a purged memory."""
     items_by_key = partition.tables.get(partition.key, map(keys.memory, ids), ("k", "gone"), partition.deadline)
     return {keys.id_of(key) for key, item in items_by_key.items() if "gone" not in item}
 
@@ -214,7 +214,7 @@ def write_review(partition: Partition, id: str, previous: str | None, card: str)
 
 
 def read_usage(partition: Partition, ids: Sequence[str]) -> dict[str, Usage]:
-    """The usage of these memories, as far as it is stored."""
+    """The stored usage of these memories; one without any is left out."""
     ids_by_key = {canonical(id): id for id in ids}
     ids_by_key.pop("", None)
     if len(ids_by_key) < _MANY:

@@ -3,14 +3,14 @@
 A guarded creation looks for duplicates, then writes in a transaction that increments the user's count of guarded
 creations. If two looked at the same time, one transaction is cancelled and looks again.
 
-An image has its own links. So that they are found from the target too, each has a small item under the target's
-key, which says that some image of the source, the current or an earlier one, may name it. It is written with the
-image or before it, never after, and whoever reads it looks at the images: so it may be there in vain, and what is
-linked is never missed.
+An image has its own links. Each link also has a small item under the target's key, so that it is found from the target.
+The item says that some image of the source, the current or an earlier one, may name the target. It is written with the
+image or before it, never after, and a reader checks the images. So an item may be stale, but no link is missed.
 
-One round trip reads, one writes: a put for a memory that stands alone, a transaction for more. What a transaction
-can't hold goes before it (pieces, links as seen from their targets, earlier images), where it does no harm should
-the transaction not come; beyond 100 actions a commit is several transactions, checked as far as can be before.
+One round trip reads, one writes: a put for a memory that stands alone, a transaction for more. What a transaction can't
+hold is written before it (pieces, links as seen from their targets, earlier images), and does no harm if the
+transaction fails. A commit of more than 100 actions is several transactions; as much as possible is checked before the
+first one.
 
     read: the user, targets of links, what is replaced      counters of conversations, side by side
       └─> pieces and links that don't fit                   unconditional, harmless alone
@@ -87,7 +87,7 @@ def hints(user: str, write: Write) -> dict[str, Item]:
 _READ = ("k", "w", "version", "made", "position", "gone", "search_at", "image_at", "open", "guards", "speaker")
 _PAUSE = 0.02
 _FEW = 10
-"""So many writes fit into one transaction with all their links."""
+"""This number of writes fits into one transaction with all their links."""
 _SMALL = items.Room(image=1024, search=0)
 
 

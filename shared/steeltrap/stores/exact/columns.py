@@ -18,7 +18,7 @@ from .postings import TermScores
 
 FOREVER: Final = np.iinfo(np.int64).max
 _SAMPLED: Final = 8
-"""One in so many scores tells about how high the best are."""
+"""One score in this number is sampled to estimate how high the best are."""
 _ANY: Final = Filter()
 _SUPERSEDED: Final = np.uint8(Trait.SUPERSEDED)
 

@@ -22,12 +22,12 @@ _BLOCK_BYTES: Final = 32 * 1024 * 1024
 _LOAD_ROWS: Final = 1024
 
 POOL: Final = 4000
-"""So many memories are all ranked; of more the best 1,000 of each leg. Ranking 4,000 takes about 2 ms."""
+"""Up to this number of memories all are ranked, else the best 1,000 of each leg. Ranking 4,000 takes about 2 ms."""
 LARGE_POOL: Final = 1000
 _ESTIMATED: Final = 3
-"""True cosines are computed for so many times as many memories as were asked for, those with the highest estimates."""
+"""Exact cosines are computed for 3 times as many memories as were asked for, those with the highest estimates."""
 _FEW: Final = 4
-"""Up to one in so many slots are compared one by one; for more it is faster to compare all in one go."""
+"""Up to a quarter of the slots are compared one by one; beyond that it is faster to compare all at once."""
 
 
 class Source(Protocol):

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 _BLOCK: Final = 512
-"""So many rows are gathered at a time: they stay in the processor's cache until they are multiplied."""
+"""The number of rows that are gathered at a time: they stay in the processor's cache until they are multiplied."""
 
 
 class Matrix:

@@ -35,7 +35,7 @@ from .probing import Fault, Place
 _WAVES: Final = (1, 1, 8)
 """How many entries are asked for side by side, before it is `AT_ONCE`: mostly none is new, else mostly one."""
 _WAVES_OF_MANY: Final = (16, AT_ONCE, 24)
-"""Behind a base are 0 to 21 entries of a usual user: one round trip reads most of them, few in vain."""
+"""Most users have 0 to 21 entries after a base: one round trip reads most of them, with few requests in vain."""
 
 
 class BucketLogs:

@@ -17,7 +17,7 @@ class CountsCalls(Protocol):
 
 
 class LogCounters:
-    """Counters that know no amount, so that whoever asks measures it."""
+    """Counters that store no amount, so that a caller measures it."""
 
     def __init__(self, calls: CountsCalls) -> None:
         self._calls = calls

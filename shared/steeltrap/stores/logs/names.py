@@ -68,7 +68,7 @@ def base_name(name: BaseName) -> str:
 
 
 def bases_among(names: Iterable[str]) -> list[BaseName]:
-    """The bases that have such names, the newest last. What else lies there, as file managers leave it, is none."""
+    """The bases that have such names, the newest last. Other files, such as those of file managers, are ignored."""
     matches = [_BASE.fullmatch(name) for name in names]
     return sorted(BaseName(int(each[1]), int(each[2])) for each in matches if each is not None)
 
@@ -113,8 +113,8 @@ def user_to_json(user: UserRef) -> bytes:
 
 
 def user_of_listing(content: bytes | None, key: str) -> UserRef | None:
-    """The user of such a content; None where there is none. A damaged one, or that of somebody else, is none, too: who
-    may write as one user could have a sweep take their markers for another one's."""
+    """The user that the content of `who/<key>` names. None if there is none, if it is damaged, or if it names a user of
+    another key: otherwise credentials for one user could make a sweep take their markers for another user's."""
     if content is None:
         return None
     with suppress(ValueError, KeyError, TypeError):

@@ -19,7 +19,7 @@ from .names import LOG_ID, USERS, due_among, listing_of, marker_of, probes_of, u
 from .probing import Fault, Place
 
 _FEW: Final = 2
-"""So many entries are asked for first: mostly none is new, else mostly one."""
+"""The number of entries of the first request: mostly none is new, else mostly one."""
 _PAGE: Final = 128
 _STUBS_AT_ONCE: Final = 1000
 

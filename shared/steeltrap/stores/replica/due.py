@@ -6,7 +6,8 @@ of its number, which says in `meta` that it stands. So all replicas agree by the
     put m7 -- entry 7: m7 stands -- its hour is over: sweep -- put m9 -- entry 9: m9 stands -- remove m7
 
 The marker that stands names the hour of the user's earliest due work, or an earlier one. Only entry n lets a marker
-of n stand. So whoever has entry n, and sees that its marker doesn't stand, may remove it: nothing needs it any more.
+of n stand. So a process that has entry n and sees that its marker doesn't stand may remove it: nothing needs it any
+more.
 """
 
 from collections.abc import Collection

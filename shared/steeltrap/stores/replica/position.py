@@ -13,11 +13,11 @@ from ..sqlite.opening import READER_KIB, Opened, open_file
 from ..sqlite.schema import migrate
 
 _MOST_ENTRIES: Final = 256
-"""Entries after a base, at most: so many are read and applied in a moment."""
+"""The most entries after a base: this many are read and applied in a moment."""
 _FEWEST_ENTRIES: Final = 8
-"""So few entries are read side by side: a base would make nothing quicker."""
+"""Up to this number, entries are read side by side: a base would be no quicker."""
 _SMALL_BASE: Final = 64 * 1024
-"""A base of fewer bytes is made as seldom as one of so many."""
+"""A smaller base is made no more often than one of this size."""
 _LARGE_BASE: Final = 16 * 1024 * 1024
 """A base of more bytes is made only when the entries since are worth it."""
 

@@ -186,7 +186,7 @@ class ReplicaStore(SqliteStore):
         )
 
     def _make_room(self, size: int) -> None:
-        """Remove the files that were used longest ago, until another one of so many bytes has room."""
+        """Remove the least recently used files, until another one of this size has room."""
         if self._disk_bytes == inf:
             return
         sizes, used = self._sizes_on_disk()
