@@ -12,7 +12,7 @@ from constructs import Construct
 from .grants import Grant
 from .stage import Stage
 
-ENGINE: Final = "OpenSearch_2.19"
+ENGINE: Final = "OpenSearch_3.5"
 
 
 class Search(Construct):

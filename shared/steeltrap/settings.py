@@ -110,12 +110,17 @@ class Settings:
         "lucene", description="Engine that stores the vectors of a new index."
     )
     opensearch_refresh: str = _setting(
-        "",
+        "30s",
         pattern=r"^(|-1|\d+(ms|s))$",
-        description="Refresh interval of a new index, such as 5s. Default: OpenSearch's own.",
+        description="Refresh interval of a new index, such as 5s; empty for OpenSearch's own. Searches read what was "
+        "written since from DynamoDB.",
     )
     opensearch_shards: int = _setting(
-        1, ge=1, le=1024, description="Number of primary shards of a new index. Each user's memories are in one shard."
+        1,
+        ge=1,
+        le=1024,
+        description="Number of primary shards of a new index; docs/cloud.md says how many. Each user's memories are in "
+        "one shard.",
     )
     index_dead_letter_queue: str = _setting(
         "",

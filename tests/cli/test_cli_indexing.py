@@ -48,15 +48,18 @@ def test_from_nothing_to_an_index_that_is_built_anew(name: str, run: Run) -> Non
     assert name in doctor.stdout
 
 
+@pytest.mark.parametrize(
+    ("configured", "shards", "refresh"), [({}, "1", "30s"), ({"SHARDS": "3", "REFRESH": "7s"}, "3", "7s")]
+)
 def test_a_new_index_has_the_shards_and_the_refresh_of_the_settings(
-    name: str, run: Run, monkeypatch: pytest.MonkeyPatch
+    name: str, run: Run, monkeypatch: pytest.MonkeyPatch, configured: dict[str, str], shards: str, refresh: str
 ) -> None:
-    monkeypatch.setenv("STEELTRAP_OPENSEARCH_SHARDS", "3")
-    monkeypatch.setenv("STEELTRAP_OPENSEARCH_REFRESH", "7s")
+    for variable, value in configured.items():
+        monkeypatch.setenv(f"STEELTRAP_OPENSEARCH_{variable}", value)
     assert run("setup").exit_code == 0
     with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(f"{opensearch_url()}/{name}-1") as answer:
         of_index = json.load(answer)[f"{name}-1"]["settings"]["index"]
-    assert (of_index["number_of_shards"], of_index["refresh_interval"]) == ("3", "7s")
+    assert (of_index["number_of_shards"], of_index["refresh_interval"]) == (shards, refresh)
 
 
 @pytest.mark.parametrize("by", ["command", "function"])

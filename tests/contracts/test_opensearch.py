@@ -307,6 +307,26 @@ def test_large_writes_go_in_several_requests(
 # Indices
 
 
+def test_more_writes_of_a_user_than_a_search_reads_from_the_table_are_found_before_the_index_is_refreshed(
+    client: OpenSearch, indices: Indices
+) -> None:
+    indices.clock = clock = SettableClock()
+    clock.stand()
+    index = OpenSearchIndex(client, indices, refresh_every=4)
+
+    def indexed(*ids: str, user: str = ANA) -> int:
+        write(index, lambda: None, *(document("the heron", id, user=user) for id in ids))
+        return search(index, "heron").stored
+
+    assert indexed(*OTHERS[:3]) == 0
+    assert indexed(*OTHERS[3:6], user=BOB) == 0
+    assert indexed(*OTHERS[6:8]) == 5
+    assert indexed(*OTHERS[8:11]) == 5
+    clock.sleep(31)  # OpenSearch refreshes by itself after 30 seconds; this index never does
+    assert indexed(*OTHERS[11:14]) == 5
+    assert indexed(OTHERS[14]) == 12
+
+
 def test_a_new_index_is_built_beside_the_old_one_and_switched(
     client: OpenSearch, indices: Indices, settle: Callable[[], None]
 ) -> None:

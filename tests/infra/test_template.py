@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import get_args
 
 import pytest
+from aws_cdk.aws_opensearchservice import EngineVersion
 from cfnlint.api import lint_file
 from infra.bundle import ROOT
 from infra.plan import mcp_function, tool_functions
@@ -32,6 +33,15 @@ METADATA = {
 def test_a_template_passes_cdk_nag_and_cfn_lint(stage: str) -> None:
     checked = synthesise(STAGES[stage], CATALOGUE, checked=True)
     assert [str(match) for match in lint_file(checked.file)] == []
+
+
+@pytest.mark.parametrize("stage", ["domain", "zones"])
+def test_a_domain_runs_opensearch_3_and_is_upgraded_in_place(stage: str) -> None:
+    [domain] = template(stage).of_type("AWS::OpenSearchService::Domain").values()
+    # The newest that AWS offers and that the index's tests have passed on.
+    assert domain["EngineVersion"] == EngineVersion.OPENSEARCH_3_5.version
+    [resource] = [each for each in template(stage).resources.values() if each["Properties"] == domain]
+    assert resource["UpdatePolicy"]["EnableVersionUpgrade"] is True
 
 
 def test_every_path_of_every_tool_is_a_route_to_its_operation_s_function() -> None:

@@ -16,6 +16,7 @@ from ..settings import Settings
 from ..stores.dynamodb import DynamoCounters, DynamoStore, create_tables
 from ..stores.dynamodb.client import READ_SECONDS, Connect, Tables, translate
 from ..stores.dynamodb.documents import DynamoTruth
+from ..stores.dynamodb.searching import MOST as OVERLAY_SIZE
 from ..stores.dynamodb.store import connecting
 from ..stores.dynamodb.stream import DeadLetterQueue, Follower, Indexer
 from ..stores.dynamodb.users import DynamoLevels
@@ -86,7 +87,9 @@ def open_indexer(settings: Settings) -> Following:
     """Open the indexer. It needs no embedder, because the table has the vectors."""
     client = open_index(settings)
     tables = _tables(settings)
-    index = OpenSearchIndex(client, Indices(client, settings.opensearch_index, SystemClock()))
+    indices = Indices(client, settings.opensearch_index, SystemClock())
+    # A search reads this many of a user's latest writes from the table; the other half are still in the stream.
+    index = OpenSearchIndex(client, indices, refresh_every=OVERLAY_SIZE // 2)
     return Following(Indexer(tables, index, _dead_letters(settings)), tables, client, settings)
 
 
@@ -121,9 +124,10 @@ def open_upkeep(settings: Settings, embedder: Embedder) -> Upkeep:
 
 
 def _index_settings(settings: Settings) -> dict[str, str | int]:
-    """Those that are named always, since a managed domain has other defaults, and those that were chosen."""
-    shards: dict[str, str | int] = {"number_of_shards": settings.opensearch_shards}
-    return shards | ({"refresh_interval": settings.opensearch_refresh} if settings.opensearch_refresh else {})
+    """The number of shards always, since a managed domain has another default, and the refresh interval unless it is
+    OpenSearch's own."""
+    refresh = {"refresh_interval": settings.opensearch_refresh} if settings.opensearch_refresh else {}
+    return {"number_of_shards": settings.opensearch_shards, **refresh}
 
 
 def set_up(settings: Settings, embedder: Embedder, *, expire: bool = True) -> list[str]:

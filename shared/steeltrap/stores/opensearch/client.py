@@ -266,12 +266,18 @@ class _Json(JSONSerializer):
         return parsed
 
 
-def bulk(client: OpenSearch, lines: bytes, count: int, deadline: Deadline) -> list[Mapping[str, Any]]:
-    """The status of each of `count` actions, in order, and the kind of its error. Raises as `connect_index` says."""
+def bulk(
+    client: OpenSearch, lines: bytes, count: int, deadline: Deadline, *, refresh: bool = False
+) -> list[Mapping[str, Any]]:
+    """The status of each of `count` actions, in order, and the kind of its error. Raises as `connect_index` says.
+
+    `refresh` makes all that was written to their shards findable at once.
+    """
     # OpenSearch waits this long for a missing shard (its default is a minute); the other results must arrive in time.
     within = f"{max(1, int(500 * deadline.before()))}ms"
     fields = "items.*.status,items.*.error.type"
-    answer = client.bulk(body=lines, filter_path=fields, timeout=within, request_timeout=deadline)
+    options = {"refresh": "true"} if refresh else {}
+    answer = client.bulk(body=lines, filter_path=fields, timeout=within, request_timeout=deadline, **options)
     return [parsed for item in parts(answer, "items", count) for parsed in item.values()]
 
 

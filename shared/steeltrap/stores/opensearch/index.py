@@ -2,7 +2,7 @@
 
 import logging
 import threading
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -23,6 +23,7 @@ _log = logging.getLogger("steeltrap")
 BULK_BYTES: Final = 4 * 1024 * 1024
 BODIES: Final = 100
 _REMEMBERED: Final = 4096
+_REFRESHED_SECONDS: Final = 30.0
 _MISSING: Final = 404
 _CHECK_SECONDS: Final = 5.0
 _NEEDED: Final = ",".join(
@@ -35,11 +36,18 @@ _NEEDED: Final = ",".join(
 
 
 class OpenSearchIndex:
-    """An `Index` behind an alias. Safe for threads; what it remembers of users only makes it choose better."""
+    """An `Index` behind an alias. Safe for threads; what it remembers of users only makes it choose better.
 
-    def __init__(self, client: OpenSearch, indices: Indices) -> None:
+    `refresh_every`: after so many writes of one user they are made findable at once, sooner than the index's refresh
+    interval would. None leaves all to the interval.
+    """
+
+    def __init__(self, client: OpenSearch, indices: Indices, *, refresh_every: int | None = None) -> None:
         self._client = client
         self._indices = indices
+        self._refresh_every = refresh_every
+        self._unrefreshed: Counter[str] = Counter()
+        self._counted_since = 0.0
         self.alias = indices.alias
         self._known: OrderedDict[str, tuple[int, float]] = OrderedDict()
         self._lock = threading.Lock()
@@ -113,7 +121,14 @@ class OpenSearchIndex:
         lines = [b"".join([to_lines(document, alias, again=again) for alias in aliases]) for document in documents]
         for block in _blocks(lines):
             try:
-                items = bulk(self._client, b"".join(block), len(block) * len(aliases), deadline)
+                users = [document.user for document in documents[first : first + len(block)]]
+                items = bulk(
+                    self._client,
+                    b"".join(block),
+                    len(block) * len(aliases),
+                    deadline,
+                    refresh=self._must_be_findable(users),
+                )
             except SteeltrapError as error:
                 if not first:
                     raise
@@ -168,6 +183,22 @@ class OpenSearchIndex:
             block = queries.hits(part)
             rest += block
         return rest
+
+    def _must_be_findable(self, users: Sequence[str]) -> bool:
+        """Whether a write of these users' documents makes one of them have too many that can't be found yet."""
+        if self._refresh_every is None:
+            return False
+        now = self._indices.clock.monotonic()
+        with self._lock:
+            if now - self._counted_since > _REFRESHED_SECONDS:
+                self._unrefreshed.clear()  # OpenSearch has refreshed meanwhile
+                self._counted_since = now
+            self._unrefreshed.update(users)
+            if all(self._unrefreshed[user] < self._refresh_every for user in users):
+                return False
+            for user in users:
+                del self._unrefreshed[user]
+            return True
 
     def _recall(self, user: str) -> tuple[int, float] | None:
         with self._lock:

@@ -154,7 +154,7 @@ class Indices:
 
     def __init__(self, client: OpenSearch, alias: str, clock: Clock) -> None:
         self._of = client.indices
-        self._clock = clock
+        self.clock = clock
         self.alias = alias
         self.next = f"{alias}-next"
         self._lock = threading.Lock()
@@ -244,16 +244,16 @@ class Indices:
         """The aliases to write to: the one that is searched, and the one that is being built."""
         with self._lock:
             learned = self._learned
-        if learned is None or self._clock.monotonic() - learned[0] > LEARNED_SECONDS:
+        if learned is None or self.clock.monotonic() - learned[0] > LEARNED_SECONDS:
             both = (self.alias, self.next) if self._behind(self.next, deadline) else (self.alias,)
-            learned = (self._clock.monotonic(), both)
+            learned = (self.clock.monotonic(), both)
             with self._lock:
                 self._learned = learned
         return learned[1]
 
     def within(self, seconds: float) -> Deadline:
         """A deadline for what no call waits for."""
-        return Deadline.after(seconds, self._clock)
+        return Deadline.after(seconds, self.clock)
 
     def refresh(self) -> None:
         """Make all that was written findable now."""
