@@ -128,7 +128,7 @@ def test_a_dry_run_reads_as_sentences_to_a_person(run, tmp_path):
     path = tmp_path / "facts.csv"
     path.write_text("Fact,Who,date\n" + "".join(f"Fact {n},Ana,2024-05-03\n" for n in range(7)) + '"stray\n')
     shown = run("import", path, "--dry-run")
-    assert shown.exit_code == 0
+    assert shown.exit_code == 6
     assert shown.stdout.splitlines()[:3] == [
         "8 found: 7 would be written, 0 already there, 1 can't be. Nothing was written.",
         "Fact 0",

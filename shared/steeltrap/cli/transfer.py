@@ -234,7 +234,8 @@ def import_(
     Takes exports of ChatGPT and Claude.ai, Claude Code's transcripts, memories of mem0, server-memory and
     mcp-memory-service, Markdown, CSV, text, messages as JSON, and `steeltrap export`. The format is recognised by
     the content. Chats become episodes at once, which recall finds. Re-running is safe: it adds only what is new, also
-    after an interruption. What can't be imported is listed by line, and the exit code is 6; nothing else is affected.
+    after an interruption. What can't be imported is listed by line, and the exit code is 6, of a dry run too; nothing
+    else is affected.
     """
     from .. import importers
     from ..importers import running
@@ -274,7 +275,7 @@ def import_(
 
         if dry_run:
             preview = running.preview(lambda: memory.call(_BLOCK_SECONDS), surveyed, filing)
-            return write_json(preview) if as_json else _say_preview(preview, Reader.of(memory))
+            return _show_preview(preview, Reader.of(memory), as_json=as_json)
 
         def new_call() -> "Call":
             call = memory.call(_BLOCK_SECONDS)
@@ -307,6 +308,15 @@ def import_(
     if tally.failed:
         raise typer.Exit(Exit.PARTIAL)
     return None
+
+
+def _show_preview(preview: Mapping[str, Any], reader: Reader, *, as_json: bool) -> None:
+    if as_json:
+        write_json(preview)
+    else:
+        _say_preview(preview, reader)
+    if preview["failed"]:
+        raise typer.Exit(Exit.PARTIAL)
 
 
 def _say_preview(preview: Mapping[str, Any], reader: Reader) -> None:
