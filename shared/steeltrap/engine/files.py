@@ -141,8 +141,8 @@ def delete_path(call: Call, path: str) -> list[str]:
 
 
 def rename_path(call: Call, old: str, new: str) -> list[File]:
-    """Move a file, or all files of a directory, to another path: each is deleted at the old one and created at the
-    new one in one commit, the files of a small directory all in one.
+    """Move a file, or all files of a directory, to another path. Each file is deleted at the old path and created at
+    the new one in one commit. A small directory takes one commit.
 
     Raises NotFound, AlreadyExists, InvalidInput for the root and for a directory that would be below itself.
     """

@@ -169,8 +169,8 @@ def _own(call: Call, agent: str | None) -> str | None:
 def import_texts(
     call: Call, drafts: Sequence[Draft], *, surroundings: bool = False, planned: set[str] | None = None
 ) -> Imported:
-    """Write texts that are not there yet. The same text about the same time, in the same scope and of the same agent,
-    is one memory: it is written once and stays as it is, also where it was edited or deleted since.
+    """Write texts that are not there yet. The same text about the same time, in the same scope and by the same agent,
+    is one memory. It is written once, and an import never changes it, even if it was edited or deleted since.
 
     `surroundings` looks around (surprise and links), a block at a time. Memory: the block.
     """

@@ -126,11 +126,11 @@ class Search:
     raw cosine; in hybrid mode a keyword match passes it, unless it `floors_every_hit`. `related_only` leaves out
     what has neither a keyword nor a cosine above the unrelated level.
 
-    `precision` leaves out what doesn't matter: `related` returns what has something to do with the query, `relevant`
-    what is nearly as likely to answer it as the best, `best` only that, and all of them nothing if even the best is
-    unrelated. `likely` returns the relevant ones, then up to `most_less_sure` that may be about it
-    where the best is not sure.
-    With `mentions`, what has every word of the query's subject is returned too, if anything is.
+    `precision` leaves out results that don't matter: `related` returns those that have something to do with the query,
+    `relevant` those that are nearly as likely to answer it as the best, `best` only that one. If even the best is
+    unrelated, each returns nothing. `likely` returns the relevant ones, then up to `most_less_sure` that may be about
+    it where the best is not sure. With `mentions`, what has every word of the query's subject is returned too, if
+    anything is.
 
     `max_tokens` cuts the answer: at whole memories, or where `sized` measures a result as the caller will show it,
     so that long ones are shown in part.

@@ -10,10 +10,10 @@ from ..model import Embedding
 class Scale(Protocol):
     """The meaning of an embedder's cosines, by three of them, 0 to 1, and one difference.
 
-    `unrelated` is that between texts that have nothing to do with each other; `unrelated_japanese` that between
-    such texts in Japanese, which many models crowd; and `novel`, no lower than the first, that between a turn that
-    says something new in a long conversation, its speaker's name in front, and the nearest before it.
-    The best of n unrelated chunks lies nearer than one does by about `slope` times ln n, because it is the best of n.
+    `unrelated` is the cosine between unrelated texts. `unrelated_japanese` is the same for Japanese texts, which many
+    models place close together. `novel`, no lower than `unrelated`, is the cosine between a turn that says something
+    new in a long conversation, after its speaker's name, and the nearest turn before it. The best of n unrelated chunks
+    lies nearer than one does by about `slope` times ln n, because it is the best of n.
     """
 
     @property

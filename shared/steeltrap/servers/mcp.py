@@ -357,8 +357,8 @@ def run_stdio(door: Door, toolset: str, caller: Caller) -> None:
 
 
 async def _serve_until_answered(server: Server[Any], incoming: Any, outgoing: Any) -> None:
-    """Serve messages, and tell the server that there are no more only once it has answered all: it would cancel those
-    that it works on."""
+    """Serve messages. The server is told of their end only after it has answered all of them: otherwise it would cancel
+    the running ones."""
     to_server, received = anyio.create_memory_object_stream[SessionMessage | Exception]()
     sending, from_server = anyio.create_memory_object_stream[SessionMessage]()
     waiting: Counter[types.RequestId] = Counter()

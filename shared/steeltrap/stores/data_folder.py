@@ -106,7 +106,7 @@ def _make_private(folder: Path) -> None:
 
 
 def hold(folder: Path, *, alone: bool = False) -> int | None:
-    """Tell other processes, until the descriptor is closed, that this one uses a folder that is there.
+    """Tell other processes that this one uses an existing folder, until the descriptor is closed.
 
     None where that can't be told. Raises Unavailable while others use it and either side wants to be alone.
     """

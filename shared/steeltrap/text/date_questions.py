@@ -41,8 +41,8 @@ _GERMAN: Final = frozenset("ist ich wir was wer wo wie wann das der die es gibt 
 
 @frozen
 class QuestionDates:
-    """The days that a question is about, first to last, with its pieces that name them, and the question without its
-    relative ones: "yesterday" says when it was, as a date that is written out may say what it was about."""
+    """The days that a question is about, first to last, the pieces of it that name them, and the question without its
+    relative pieces: "yesterday" only says when it was, while a date that is written out may be what it was about."""
 
     spans: tuple[Days, ...]
     parts: tuple[Part, ...]

@@ -310,7 +310,7 @@ def end_of_month(day: date) -> date:
 
 
 def month_on(today: date, steps: int) -> date:
-    """The first day of the month so many months on."""
+    """The first day of the month that is this number of months later."""
     months = today.year * 12 + today.month - 1 + steps
     return date(months // 12, months % 12 + 1, 1)
 

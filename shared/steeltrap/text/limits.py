@@ -332,7 +332,7 @@ def check_links(links: Sequence[Link], name: str = "links") -> tuple[Link, ...]:
 
 
 def check_length(name: str, text: str | None, most: int) -> None:
-    """None, or at most so many characters."""
+    """None, or at most `most` characters."""
     if text is not None and len(text) > most:
         raise InvalidInput(f"`{name}` has {len(text):,} characters; at most {most:,} fit.")
 

@@ -164,10 +164,10 @@ class _Sentence(NamedTuple):
 def summary(messages: Sequence[Message], budget: int = SUMMARY_CHARACTERS) -> str:
     """Everything that was said if it fits, else the sentences that together say most, in their order.
 
-    Each run of them stands after its speaker's name, or the role. Sentences are taken one by one, by the
-    weight of the words that none before them had for the room they need; a word weighs log(1 + the
-    sentences that mention it), repeats once, stop words nothing. Questions count half, an assistant's
-    words 0.7, dates and figures a fifth more. At most `budget` characters.
+    Each run of them stands after its speaker's name, or the role. Sentences are chosen one by one, by the weight of
+    their new words over the square root of their length. A word weighs log(1 + the number of sentences that mention
+    it) and counts once; stop words weigh nothing. Questions count half, an assistant's words 0.7, dates and figures a
+    fifth more. At most `budget` characters.
     """
     parts = _sentences(messages)
     if len(whole := _joined(parts, range(len(parts)))) <= budget:

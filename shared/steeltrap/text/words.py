@@ -202,8 +202,8 @@ def runs(text: str) -> list[str]:
 
 
 def query_tokens(text: str) -> list[str]:
-    """The tokens that a query asks for: those of its text, but of a longer run of Japanese no single kana,
-    since the pairs say it, and no pair that is grammar; all of them when nothing else is left.
+    """The tokens that a query asks for: those of its text. Of a longer run of Japanese, single kana are left out, since
+    the pairs cover them, and so are pairs that are grammar; if nothing else is left, all tokens count.
 
     Otherwise "明日の天気" would find every text that has "の".
     """

@@ -133,7 +133,7 @@ def trust(untrusted: object) -> Permissions:
 
 
 def is_true(value: object, what: str) -> bool:
-    """Whether a claim or header says of the caller `what` it means; some gateways pass it on as text.
+    """Whether a claim or header is true; some gateways pass it on as text. `what` completes the refusal.
 
     Raises IdentityMissing for what is neither true nor false: taken for false, it would trust by mistake.
     """

@@ -1,8 +1,8 @@
 """Stored text as Markdown: a page for reading, and one line without its marks for lists.
 
-markdown-it-py reads it, without HTML of the text's own, and nh3 lets through what is listed here and nothing else:
-no images, no addresses but of the web and of mail, no attribute but those of links and lists. A link tells nobody where
-it was followed from. Text without marks stays as it is, line by line.
+markdown-it-py reads it, without the text's own HTML, and nh3 admits only the elements that are listed here: no images,
+only addresses of the web and of mail, and only the attributes of links and lists. A link tells nobody where it was
+followed from. Text without marks stays as it is, line by line.
 """
 
 from collections.abc import Callable, Sequence

@@ -202,8 +202,8 @@ def of(data: Path, hook: HookEvent) -> Session:
 
 
 def open_sessions(data: Path, than: Session, limit: int) -> list[Session]:
-    """The sessions of the same project that did not end, the latest first, without those that were tried in vain. Old
-    files are removed."""
+    """The sessions of the same project that did not end, the latest first, without those that failed before. Old files
+    are removed."""
     sessions: list[Session] = []
     for path in _files(data / FOLDER):
         if len(sessions) == limit:

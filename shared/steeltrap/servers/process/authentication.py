@@ -28,7 +28,7 @@ class Auth(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Authentication:
-    """An identity, and what the server says of it: whose memories are served, and a header that names a user.
+    """An identity, whose memories it serves in words, and an example of a header that names a user.
 
     `local` says that nobody is asked who they are. `resource` tells clients where they get a token. With `keys`, who
     has one of them signs in to the console with it.

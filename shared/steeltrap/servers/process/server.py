@@ -206,9 +206,9 @@ def _console(
 def share_interpreter() -> None:
     """Let the thread that answers connections run often, and never wait long for threads that compute.
 
-    Of 16 busy threads each may keep the interpreter for an interval. A full collection of garbage stops them all for a
-    tenth of a second per million objects, so what is loaded by now is left out of it, and it comes seldom: what calls
-    leave behind is young.
+    Of 16 busy threads each may keep the interpreter for an interval. A full garbage collection stops all threads for a
+    tenth of a second per million objects. So it leaves out the objects that are loaded by now, and runs seldom: the
+    garbage of calls is young.
     """
     sys.setswitchinterval(_SWITCH_SECONDS)
     gc.collect()

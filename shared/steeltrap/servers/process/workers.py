@@ -83,7 +83,7 @@ class _Worker:
         self._served = False
 
     def serves(self) -> bool:
-        """Whether it has come to serve."""
+        """Whether the worker has started to serve."""
         with suppress(EOFError):
             self._served = self._served or (self.ready.poll() and self.ready.recv())
         return self._served

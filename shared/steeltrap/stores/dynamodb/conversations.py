@@ -1,4 +1,5 @@
-"""Turns and memories that wait for an episode or for its neighbours; sessions that were begun by name; imports."""
+"""Turns that wait for an episode, memories that wait for their look-around, sessions that were created by name, and
+imports."""
 
 from collections.abc import Callable, Sequence
 

@@ -29,8 +29,8 @@ _THREADS: Final = 16
 class DynamoStore:
     """The truth in two tables; `index` finds what was written more than `window` ago.
 
-    `connect` makes a client of DynamoDB for so many seconds per request (None: the machine's own account). Reading
-    statistics are flushed every few seconds, and by `flush`, which a function calls before it sleeps.
+    `connect` makes a client of DynamoDB with a timeout in seconds per request (None: the machine's own account).
+    Reading statistics are flushed every few seconds, and by `flush`, which a function calls before it sleeps.
     """
 
     def __init__(

@@ -187,7 +187,7 @@ def forget(partition: Partition) -> bool:
 
 
 def forget_counters(partition: Partition) -> None:
-    """Remove what was counted of a user, who may have called and saved nothing."""
+    """Remove a user's counters, which exist even if the user saved nothing."""
     counter_partition = counter_key(partition.key)
     counter_keys = [text(item, "k") for item in partition.tables.usage_items(counter_partition, partition.deadline)]
     partition.tables.delete_usage(counter_partition, counter_keys, partition.deadline)

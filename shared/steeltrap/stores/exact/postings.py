@@ -91,8 +91,9 @@ class Postings:
         counted: NDArray[np.bool_],
         among: NDArray[np.bool_],
     ) -> tuple[NDArray[np.float64], TermScores, dict[str, int]]:
-        """The BM25 score of every slot, by the statistics of the slots in `counted`, 0 outside `among`; for each token
-        that is scored the slots in `among` that have it, with what it adds there; and how many of `counted` have it."""
+        """The BM25 score of every slot, by the statistics of the slots in `counted`, 0 outside `among`. For each scored
+        token also the slots in `among` that have it, with its part of their scores, and how many of `counted` have
+        it."""
         documents = int(np.count_nonzero(counted))
         average = max(1.0, float(lengths @ counted) / max(1, documents))
         postings = self._find(tokens)

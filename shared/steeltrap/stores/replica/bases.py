@@ -1,7 +1,7 @@
 """Bases of a log: made from a replica's file, checked like any database from elsewhere, and cleared away.
 
-A base is the file after its entry. Whoever puts one deletes those that nobody needs any more: of two replicas that do
-so at once, the later one to look sees both.
+A base is the file after its entry. A replica that puts a base deletes those that are no longer needed. If two do so at
+once, the one that looks later sees both.
 """
 
 import os

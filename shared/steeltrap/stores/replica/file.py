@@ -519,7 +519,7 @@ class ReplicaFile(UserFile):
         return self._log.may_delete()
 
     def needs_base(self) -> bool:
-        """Whether so much came after the last base that a new replica would have to read for long."""
+        """Whether the entries since the last base would take a new replica long to read."""
         position = self._last_position[0] if self._last_position is not None else None
         if position is None or self._makes_no_bases or self._is_offline or self.is_lost():
             return False

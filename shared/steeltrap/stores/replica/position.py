@@ -32,9 +32,9 @@ CREATE TABLE IF NOT EXISTS {TABLE} (
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """The log, the last entry that is applied and its nonce; the newest base known, its bytes, and those of the entries
-    since; up to which entry all are stubs; the last entry that removed something for good, and the last such entry
-    whose bytes are gone from this file."""
+    """How far a file is. `n` is the last applied entry of `log`, `nonce` its nonce. `base` is the newest known base,
+    with its bytes and those of the entries since. All entries up to `forgot` are stubs. `removed` is the last entry
+    that removed something for good, `scrubbed` the last such entry whose bytes are gone from this file."""
 
     log: bytes
     n: int
