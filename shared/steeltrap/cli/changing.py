@@ -184,11 +184,11 @@ def undo(memory: CliSession, ids: terminal.ChangedIds, as_json: terminal.Json = 
     restored = [memory.ask("core.undo", id=id) for id in ids_to_restore]
     if as_json:
         return write_json(restored if len(ids) > 1 else restored[0])
-    for each in restored:
-        if "deleted_at" in each:
-            say(f"Undone. Deleted again, and what it superseded is back: {each['content']}")
+    for image in restored:
+        if "deleted_at" in image:
+            say(f"Undone. Deleted again, and what it superseded is back: {image['content']}")
         else:
-            say(f"Undone. Version {each['version']} restores: {each['content']}")
+            say(f"Undone. Version {image['version']} restores: {image['content']}")
     return None
 
 

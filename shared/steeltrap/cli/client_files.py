@@ -91,8 +91,8 @@ def commands_in(part: ConfigEntry) -> list[list[str]]:
             commands.append([entry["command"], *map(str, entry.get("args") or ())])
     if part.hooks:
         events = root.get("hooks")
-        entries = [each for each in events.values() if isinstance(each, list)] if isinstance(events, dict) else []
-        commands += [shlex.split(hook["command"]) for each in entries for hook in own_hooks(each)]
+        entries = [event for event in events.values() if isinstance(event, list)] if isinstance(events, dict) else []
+        commands += [shlex.split(hook["command"]) for hook_entry in entries for hook in own_hooks(hook_entry)]
     return commands
 
 

@@ -21,7 +21,7 @@ def toolsets(incomplete: str) -> Choices:
     """The names of toolsets."""
     from ..toolsets import CATALOGUE
 
-    return _beginning({name: f"{len(each.tools)} tools" for name, each in CATALOGUE.toolsets.items()}, incomplete)
+    return _beginning({name: f"{len(toolset.tools)} tools" for name, toolset in CATALOGUE.toolsets.items()}, incomplete)
 
 
 def tools(incomplete: str) -> Choices:
@@ -35,7 +35,7 @@ def settings(incomplete: str) -> Choices:
     """The names of settings, as `config set` takes them."""
     from ..settings import FIELDS
 
-    described = {name: each.metadata["description"] for name, each in FIELDS.items() if name != "data"}
+    described = {name: field.metadata["description"] for name, field in FIELDS.items() if name != "data"}
     return _beginning(described, incomplete)
 
 
@@ -63,8 +63,8 @@ def _listed(params: dict[str, Any], *, deleted: bool) -> Iterator[tuple[str, str
 
     with opened(data=params.get("data"), user=params.get("user"), agent=params.get("agent")) as memory:
         page = memory.ask("core.list", limit=_LATEST, deleted=deleted or None)
-    for each in page["memories"]:
-        yield each["id"], short(each["content"])
+    for memory in page["memories"]:
+        yield memory["id"], short(memory["content"])
 
 
 def _beginning(choices: dict[str, str], incomplete: str) -> Choices:

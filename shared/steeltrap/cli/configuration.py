@@ -202,8 +202,8 @@ def add_key(
         if any(category(character) in _UNSHOWN for character in value):
             raise InvalidInput(f"{option} contains a control character or line break; remove it.")
     permissions = Permissions(read_only=read_only, toolsets=tuple(dict.fromkeys(toolset or ())), untrusted=untrusted)
-    for each in permissions.toolsets:
-        CATALOGUE.toolset(each)
+    for toolset_name in permissions.toolsets:
+        CATALOGUE.toolset(toolset_name)
     now = SystemClock().now()
     caller = identified(Caller(UserRef(user, tenant), agent, None, permissions=permissions))
     key, secret = _keys(data).add(

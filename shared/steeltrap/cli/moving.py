@@ -93,7 +93,7 @@ def restore_as_of(settings: "Settings", user: str, tenant: str, at: str, *, yes:
                 confirm("Restore?", otherwise="Nothing was changed")
             restore()
     if as_json:
-        return write_json({"restored": [asdict(each) for each in differences]})
+        return write_json({"restored": [asdict(difference) for difference in differences]})
     if differences:
         options = ["--user", user, *(["--tenant", tenant] if tenant else [])]
         say(f"Restored. To take it back: steeltrap restore {shlex.join(options)} --at {reader.now.isoformat()}")
@@ -114,8 +114,8 @@ def _show(differences: "Sequence[Difference]", time: str) -> None:
     if not differences:
         return say(f"At {time} the memories were as they are now.")
     say(f"{counted(len(differences), 'memory differs', 'memories differ')} from {time}:")
-    for each in differences[:_MOST_SHOWN]:
-        for mark, style, text in (("- ", "red", each.now), ("+ ", "green", each.then)):
+    for difference in differences[:_MOST_SHOWN]:
+        for mark, style, text in (("- ", "red", difference.now), ("+ ", "green", difference.then)):
             if text is not None:
                 say((mark + shorten(text, _WIDTH, placeholder=" ..."), style))
     if len(differences) > _MOST_SHOWN:

@@ -270,12 +270,12 @@ def backup(
                 settings, target.expanduser(), skip=(SERVER_FILE,), advance=partial(advanced, check)
             )
         )
-    for each in manifest.left_out:
-        complain(f"Left out: {each.path}. {each.reason}")
+    for file in manifest.left_out:
+        complain(f"Left out: {file.path}. {file.reason}")
     for missing in _elsewhere(settings):
         complain(missing)
     if as_json:
-        left_out = [each.path for each in manifest.left_out]
+        left_out = [file.path for file in manifest.left_out]
         write_json(
             {"users": manifest.users, "files": len(manifest.files), "bytes": manifest.size, "left_out": left_out}
         )

@@ -172,7 +172,7 @@ def _links(raw: object) -> list[Link]:
         return []
     if not isinstance(raw, list):
         raise InvalidInput("`associations` must be a list.")
-    return [_link(each) for each in raw]
+    return [_link(link) for link in raw]
 
 
 def _link(raw: object) -> Link:

@@ -158,7 +158,7 @@ def rename_path(call: Call, old: str, new: str) -> list[File]:
     if new.startswith(f"{old}/"):
         raise InvalidInput(f"Cannot move {old} below itself, to {new}")
     _check_parents(call, new)
-    targets = {each.path: new + each.path.removeprefix(old) for each in files}
+    targets = {file.path: new + file.path.removeprefix(old) for file in files}
     return [
         file for group in _groups(files) for file in _moved(call, {each.path: targets[each.path] for each in group})
     ]
@@ -215,7 +215,7 @@ def _write(call: Call, texts: Sequence[tuple[str, str]], old_memories: Sequence[
     """Write new files and delete others, in one commit. Raises VersionConflict where another write came first."""
     drafts = [_draft(call, path, text) for path, text in texts]
     composed = [(draft, compose(call, draft, id=file_id(path))) for draft, (path, _) in zip(drafts, texts, strict=True)]
-    changes = [_in_place(call, each) for each in creations(call, composed, surroundings=True)]
+    changes = [_in_place(call, creation) for creation in creations(call, composed, surroundings=True)]
     if purges := bool(old_memories) and not call.rules.retention:
         call.space.check_purge()
     by = call.author()

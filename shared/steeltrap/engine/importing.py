@@ -78,7 +78,7 @@ def import_records(
             memory, past = _parse(call, raw)
             past = past if restore else _stamped_all(call, past)
             if memory is None:
-                rests[index] = tuple(replace(each, memory=belonging(call, each.memory)) for each in past)
+                rests[index] = tuple(replace(revision, memory=belonging(call, revision.memory)) for revision in past)
             else:
                 parsed[index] = _marked(call, memory if restore else stamped(call, memory), past)
         except SteeltrapError as error:
@@ -127,7 +127,9 @@ def _add_earlier(call: Call, past: tuple[Revision, ...], *, restore: bool) -> No
 
 def _marked(call: Call, memory: Memory, past: Sequence[Revision]) -> _Parsed:
     """A record as this import's, whatever import of another store it names."""
-    return belonging(call, memory), tuple(replace(each, memory=belonging(call, each.memory)) for each in past)
+    return belonging(call, memory), tuple(
+        replace(revision, memory=belonging(call, revision.memory)) for revision in past
+    )
 
 
 def belonging(call: Call, memory: Memory) -> Memory:
@@ -388,7 +390,7 @@ def import_conversations(
             existing = set(keep_turns(call, [[turn] for turn in block], ids_of_block))
         for turn in block:
             (skipped_counts if turn.id in existing else written_counts)[turns[turn.id][0]] += 1
-    ended = [] if planned is not None else list(dict.fromkeys(each.id for each in conversations))
+    ended = [] if planned is not None else list(dict.fromkeys(conversation.id for conversation in conversations))
     episodes = _end(call, ended, surroundings)
     return ImportedConversations(written=written_counts, skipped=skipped_counts, episodes=episodes, errors=errors)
 

@@ -84,7 +84,9 @@ def _in_view(call: Call, near: list[Neighbour]) -> list[Neighbour]:
     if call.caller.project is None or not near:
         return near
     filter, memories = Filter(project=call.caller.project), call.space.get([neighbour.id for neighbour in near])
-    return [each for each in near if each.id in memories and in_scopes(filter, memories[each.id].scope)]
+    return [
+        neighbour for neighbour in near if neighbour.id in memories and in_scopes(filter, memories[neighbour.id].scope)
+    ]
 
 
 def compose(call: Call, draft: Draft, position: int = 0, *, id: str | None = None) -> Memory:
@@ -238,14 +240,14 @@ def message_ids(call: Call, messages: Sequence[MessageIdentity]) -> list[str]:
     """
     scoped = [
         [
-            _derived_id(call, "message", conversation, each.id)
-            for conversation in (each.conversation_id, *each.copied_from)
+            _derived_id(call, "message", conversation, message.id)
+            for conversation in (message.conversation_id, *message.copied_from)
         ]
-        for each in messages
+        for message in messages
     ]
     universal = [
-        _derived_id(call, "message", each.id.lower()) if each.universal or is_universal(each.id) else None
-        for each in messages
+        _derived_id(call, "message", message.id.lower()) if message.universal or is_universal(message.id) else None
+        for message in messages
     ]
     wanted_ids = dict.fromkeys(
         id for ids_in_scope, id in zip(scoped, universal, strict=True) if id for id in (*ids_in_scope, id)

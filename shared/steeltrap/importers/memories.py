@@ -84,8 +84,8 @@ def _facts(body: Any) -> Iterator[tuple[str, JsonObject]]:
     if isinstance(source, str) and isinstance(relation, str) and isinstance(target, str):
         metadata = {"from": cleaned(source), "relation": cleaned(relation), "to": cleaned(target)}
         yield f"{source} {relation.replace('_', ' ')} {target}", metadata
-    for each in (*_listed(body, "entities"), *_listed(body, "relations")):
-        yield from _facts(each)
+    for entity in (*_listed(body, "entities"), *_listed(body, "relations")):
+        yield from _facts(entity)
 
 
 def _listed(body: JsonObject, key: str) -> list[Any]:

@@ -169,23 +169,23 @@ def survey(
     if format is not None:
         check_format(format)
     surveyed = Survey(going_on)
-    for each in documents(path, going_on):
+    for document in documents(path, going_on):
         going_on()
-        if not isinstance(each, Document):
-            surveyed.others.append(each)
+        if not isinstance(document, Document):
+            surveyed.others.append(document)
             continue
         try:
-            document_format = _format_of(each, filing, format, alone=not path.is_dir() and not each.member)
+            document_format = _format_of(document, filing, format, alone=not path.is_dir() and not document.member)
         except InvalidInput as error:
-            if not path.is_dir() and not each.member:
+            if not path.is_dir() and not document.member:
                 raise
-            where, sentence = _told_of(each.name, error.message)
-            surveyed.others.append(Flaw(where=where, at=0, sentence=sentence, file=each.name))
+            where, sentence = _told_of(document.name, error.message)
+            surveyed.others.append(Flaw(where=where, at=0, sentence=sentence, file=document.name))
             continue
         if document_format is None:
-            surveyed.others.append(LeftOut(kind=OTHER_FILES, file=each.name))
+            surveyed.others.append(LeftOut(kind=OTHER_FILES, file=document.name))
         else:
-            surveyed.documents.append((each, document_format))
+            surveyed.documents.append((document, document_format))
     flaws = [other for other in surveyed.others if isinstance(other, Flaw)]
     if not surveyed.documents and not flaws:
         raise InvalidInput(f"{path} has nothing that can be imported. {_formats_sentence()}")

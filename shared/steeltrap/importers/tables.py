@@ -34,12 +34,12 @@ NOT_UTF_8: Final = "it is not valid UTF-8. Save the file as UTF-8, for example b
 def checked_columns(pairs: Sequence[str]) -> dict[str, str]:
     """The columns by field, of texts such as `content=Note`. Raises InvalidInput."""
     columns: dict[str, str] = {}
-    for each in pairs:
-        field, equals, column = each.partition("=")
+    for pair in pairs:
+        field, equals, column = pair.partition("=")
         field = {"date": "occurred_at", "time": "occurred_at"}.get(field.strip(), field.strip())
         if not equals or not column.strip() or (field not in FIELDS and not re.fullmatch(r"metadata\.\w+", field)):
             raise InvalidInput(
-                f"--map takes FIELD=COLUMN, with one of the fields {', '.join(FIELDS)} or metadata.NAME; got {each!r}."
+                f"--map takes FIELD=COLUMN, with one of the fields {', '.join(FIELDS)} or metadata.NAME; got {pair!r}."
             )
         columns[field] = column.strip()
     if columns and "content" not in columns:

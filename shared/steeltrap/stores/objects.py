@@ -117,15 +117,15 @@ class Objects:
         """The names under `folder/`, without it, in pages."""
         with self._translated("list"):
             for page in obstore.list(self._store(0), folder, chunk_size=_PAGE):
-                yield [each["path"].removeprefix(f"{folder}/") for each in page]
+                yield [row["path"].removeprefix(f"{folder}/") for row in page]
 
     def write_times(self, folder: str) -> dict[str, datetime]:
         """The names under `folder/`, without it, and when the service wrote each of them."""
         with self._translated("list"):
             return {
-                each["path"].removeprefix(f"{folder}/"): each["last_modified"]
+                row["path"].removeprefix(f"{folder}/"): row["last_modified"]
                 for page in obstore.list(self._store(0), folder, chunk_size=_PAGE)
-                for each in page
+                for row in page
             }
 
     def side_by_side(self, request: Callable[..., T], *arguments: Iterable[Any]) -> list[T]:

@@ -65,18 +65,18 @@ def find_dates(question: str, today: date, years: range) -> QuestionDates | None
     mentions = [] if text.isascii() else list(islice(signs(text, today), MOST))
     if _may_name(words):
         phrases = _Reading(text, words, today).dates()
-        mentions += [each for each in phrases if not any(each.overlaps(other) for other in mentions)]
+        mentions += [phrase for phrase in phrases if not any(phrase.overlaps(other) for other in mentions)]
     mentions = _joined(text, sorted(mentions, key=lambda each: each.start)[:MOST], today)
-    parts = [part for each in mentions for part in each.parts(text, years)]
+    parts = [part for mention in mentions for part in mention.parts(text, years)]
     if not parts:
         return None
-    spans = [span for each in mentions for span in each.spans(years)]
+    spans = [span for mention in mentions for span in mention.spans(years)]
     rest, end = [], 0
-    for each in mentions:
-        if each.span is None:
+    for mention in mentions:
+        if mention.span is None:
             continue
-        rest.append(text[end : each.start])
-        end = each.end
+        rest.append(text[end : mention.start])
+        end = mention.end
     return QuestionDates(spans=tuple(spans), parts=tuple(parts), rest=" ".join(" ".join([*rest, text[end:]]).split()))
 
 
@@ -447,7 +447,7 @@ def _joined(text: str, dates: list[Mention], today: date) -> list[Mention]:
             mentions[-1] = merged
         else:
             mentions.append(each)
-    return [_since(text, each, today) for each in mentions]
+    return [_since(text, mention, today) for mention in mentions]
 
 
 def _merged(text: str, a: Mention, b: Mention, today: date) -> Mention | None:

@@ -32,7 +32,7 @@ def conversation_title(memory: Mapping[str, Any]) -> str:
 def conversation_name(memory: Mapping[str, Any]) -> str:
     """The title of a memory's conversation, else what the user said first in its episode, else its id."""
     messages = memory.get("messages") or ()
-    prompt = next((each for each in messages if each["role"] == "user"), None)
+    prompt = next((message for message in messages if message["role"] == "user"), None)
     opening = beginning(prompt["content"]) if prompt else ""
     return conversation_title(memory) or opening or str(memory.get("conversation_id") or "")
 

@@ -74,13 +74,13 @@ class Place:
         """The future result of the work in a thread. The work holds the place until it ends, even if nobody waits for
         it."""
         future, loop = Future[T](), asyncio.get_running_loop()
-        for each in self._holds:
-            each.hold()
+        for hold in self._holds:
+            hold.hold()
 
         def let_go() -> None:
             self._threads.busy -= 1
-            for each in self._holds:
-                each.let_go()
+            for hold in self._holds:
+                hold.let_go()
 
         def ended(_: "Future[T]") -> None:
             with suppress(RuntimeError):  # the loop has ended, and with it all that was held

@@ -49,7 +49,7 @@ def choose(request: PageRequest) -> Reply:
         case "merge":
             if not 2 <= len(choices) <= _MOST_MERGED:
                 raise InvalidInput(f"Choose 2 to {_MOST_MERGED} memories to merge; {len(choices)} are chosen.")
-            return Redirect(url("/console/merge", id=[each.id for each in choices]))
+            return Redirect(url("/console/merge", id=[choice.id for choice in choices]))
         case "undo":
             return _change_each(request, "undone", choices, _undo)
     raise InvalidInput("Say what to do with the chosen memories: delete, tag, move or merge.")
@@ -153,5 +153,5 @@ def _tags_of(request: PageRequest, choices: Iterable[Choice]) -> JsonObject:
     for choice in choices:
         memory = request.find("get", id=choice.id) or {}
         counts.update(memory.get("tags", ()))
-    scopes = [each["scope"] for each in request.ask("list_scopes")["scopes"]]
+    scopes = [scope_row["scope"] for scope_row in request.ask("list_scopes")["scopes"]]
     return {"tags": [tag for tag, _ in counts.most_common(20)], "scopes": scopes[:200]}

@@ -125,7 +125,7 @@ def _hits(request: PageRequest, query: str) -> JsonObject:
         likely = [hit for hit in likely_answer["results"] if not day[0] or _is_of_day(request, hit)]
         outcome = likely_answer["outcome"]
     sure = [row(hit, request.zone) for hit in likely if not hit.get("less_sure")]
-    ids = {each.id for each in sure}
+    ids = {hit.id for hit in sure}
     in_order = {hit["id"]: hit for hit in (*likely, *results) if hit["id"] not in ids}
     less_sure = [row(hit, request.zone) for hit in in_order.values()]
     goes_on = not day[0] and len(answer["results"]) == HITS and offset + HITS <= _MOST_OFFSET

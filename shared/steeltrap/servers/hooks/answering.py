@@ -73,9 +73,9 @@ def _append(
         try:
             _invoke(door, caller, _appending(session, block))
         except (InvalidInput, TooLarge):
-            for each in block:
+            for message in block:
                 try:
-                    _invoke(door, caller, _appending(session, [each]))
+                    _invoke(door, caller, _appending(session, [message]))
                 except (InvalidInput, TooLarge) as error:
                     refused.append(error)
     return refused

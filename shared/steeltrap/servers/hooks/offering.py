@@ -120,7 +120,7 @@ def _offer(call: Call, session: Session, hits: Sequence[Hit], query: str, tokens
     """As many of the hits as fit, shown as the `agent` toolset does."""
     new = _new(session, hits)[:_SHOWN]
     sized = (Sized(text=shown_text(call, hit.memory), beside=ID_TOKENS) for hit in new)
-    texts = [each.text for each in pack(sized, query, tokens)]
+    texts = [packed.text for packed in pack(sized, query, tokens)]
     offered = new[: len(texts)]
     if not offered:
         return Offer()

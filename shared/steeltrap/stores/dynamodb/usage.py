@@ -190,7 +190,7 @@ def _move(partition: Partition, pending: Mapping[str, Pending], just_read: bool)
     ids = {id for id, _ in known_pending}
     try:
         stored_ids = ids if just_read else _still_there(partition, ids)
-        partition.each(lambda each: _write(partition, *each), [each for each in known_pending if each[0] in stored_ids])
+        partition.each(lambda pair: _write(partition, *pair), [pair for pair in known_pending if pair[0] in stored_ids])
     except SteeltrapError as error:
         _log.warning("reading statistics were not kept: %s", error.message)
 

@@ -125,7 +125,7 @@ class BucketFiles:
         """The first versions and marks of deletions, as many as one request deletes."""
         page = self._opened().list_object_versions(Bucket=self._bucket, Prefix=prefix)
         versions = [*page.get("Versions", ()), *page.get("DeleteMarkers", ())]
-        return [{"Key": each["Key"], "VersionId": each["VersionId"]} for each in versions]
+        return [{"Key": version["Key"], "VersionId": version["VersionId"]} for version in versions]
 
     def _opened(self) -> Any:
         import boto3
@@ -180,7 +180,7 @@ class UserPrefix:
         with translated():
             paginator = self._connect().get_paginator("list_objects_v2")
             pages = paginator.paginate(Bucket=self._bucket, Prefix=self._prefix)
-            keys = [each["Key"] for page in pages for each in page.get("Contents", ())]
+            keys = [row["Key"] for page in pages for row in page.get("Contents", ())]
         # AWS's console makes folders of empty objects whose keys end in a slash.
         return sorted(key.removeprefix(self._prefix) for key in keys if not key.endswith("/"))
 

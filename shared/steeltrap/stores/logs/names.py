@@ -70,7 +70,7 @@ def base_name(name: BaseName) -> str:
 def bases_among(names: Iterable[str]) -> list[BaseName]:
     """The bases that have such names, the newest last. Other files, such as those of file managers, are ignored."""
     matches = [_BASE.fullmatch(name) for name in names]
-    return sorted(BaseName(int(each[1]), int(each[2])) for each in matches if each is not None)
+    return sorted(BaseName(int(match[1]), int(match[2])) for match in matches if match is not None)
 
 
 def listed_among(names: Iterable[str], first: str = "", end: str = "g") -> list[str]:

@@ -61,8 +61,8 @@ class Catalogue:
         """The rules that may match, in their order, and the kinds beside them, such as `card-number`."""
         hits = self._keywords.Match(data) or ()
         targets = list(chain.from_iterable(self._by_keyword[hit] for hit in hits))
-        kinds = {each for each in targets if isinstance(each, str)}
-        ids = {each.id for each in targets if isinstance(each, Rule)}
+        kinds = {target for target in targets if isinstance(target, str)}
+        ids = {target.id for target in targets if isinstance(target, Rule)}
         return [rule for rule in self.rules if rule.id in ids], kinds
 
 

@@ -132,5 +132,5 @@ def _fitting(call: Call, memories: Sequence[Memory], max_tokens: int) -> tuple[l
     """The lines of the first memories, as many as fit an answer of so many tokens; how many are shown in part."""
     sized = (Sized(text=shown_text(call, memory), beside=ID_TOKENS) for memory in memories)
     packed = pack(sized, "", max_tokens - FRAME_TOKENS)
-    lines = memory_lines(call, memories[: len(packed)], [each.text for each in packed])
-    return lines, sum(each.left_out > 0 for each in packed)
+    lines = memory_lines(call, memories[: len(packed)], [passage.text for passage in packed])
+    return lines, sum(passage.left_out > 0 for passage in packed)
