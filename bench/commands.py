@@ -40,6 +40,7 @@ def register(bench: typer.Typer) -> None:
     bench.command()(warm)
     bench.command()(backup)
     bench.command()(replica)
+    bench.command()(opensearch)
     bench.command()(attacks)
 
 
@@ -300,6 +301,25 @@ def replica(
     from .report import show
 
     show(measure(size, users, searches), as_json, TITLES)
+
+
+def opensearch(
+    size: Annotated[
+        int, typer.Option("--size", metavar="N", min=100, help="Number of memories of each small user.")
+    ] = 1000,
+    users: Annotated[int, typer.Option("--users", metavar="N", min=1, help="Number of small users.")] = 10,
+    as_json: terminal.Json = False,
+) -> None:
+    """Measure an index in OpenSearch as it was and as it is.
+
+    It is written with a refresh every second and every 30 seconds. Then the nearest vectors are asked for by the graph
+    and by comparing all of a user's: those of a small user, and of one with ten times as many memories. It needs
+    STEELTRAP_OPENSEARCH_URL. The index is removed afterwards.
+    """
+    from .index import TITLES, measure
+    from .report import show
+
+    show(measure(size, users), as_json, TITLES)
 
 
 def attacks(

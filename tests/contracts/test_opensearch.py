@@ -10,7 +10,22 @@ from uuid import uuid4
 
 import pytest
 from index_contract import *  # noqa: F403 - the suite
-from index_contract import ANA, BOB, HERON, NOW, OTHERS, OTTER, document, found, gone, look_around, score, search, write
+from index_contract import (
+    ANA,
+    BOB,
+    FROG,
+    HERON,
+    NOW,
+    OTHERS,
+    OTTER,
+    document,
+    found,
+    gone,
+    look_around,
+    score,
+    search,
+    write,
+)
 
 from asking import send_to_index
 from clock import SettableClock
@@ -21,7 +36,14 @@ from steeltrap.errors import Conflict, Internal, NotFound, Throttled, Unavailabl
 from steeltrap.model import Query, to_micros
 from steeltrap.ports import Document, Entry, Held
 from steeltrap.runtime.clock import SystemClock
-from steeltrap.stores.opensearch import Indices, OpenSearch, OpenSearchIndex, OpenSearchUpkeep, connect_index
+from steeltrap.stores.opensearch import (
+    Indices,
+    OpenSearch,
+    OpenSearchIndex,
+    OpenSearchUpkeep,
+    connect_index,
+    queries,
+)
 from steeltrap.stores.sqlite import SqliteStore
 
 ONE_NODE = {"number_of_shards": 1, "number_of_replicas": 0, "refresh_interval": "-1", "gc_deletes": "1ms"}
@@ -141,7 +163,8 @@ def test_every_leg_of_a_search_is_routed_to_and_filtered_by_the_user(
     recording: tuple[Recording, OpenSearchIndex], asked: Query
 ) -> None:
     seen, index = recording
-    index.search(ANA, asked, now=NOW, deadline=in_time(SECONDS), before=NOW, leave_out=[HERON])
+    for _ in range(2):  # the first search tells how many memories the user has
+        index.search(ANA, asked, now=NOW, deadline=in_time(SECONDS), before=NOW, leave_out=[HERON])
     _are_the_users(seen)
 
 
@@ -165,6 +188,32 @@ def _are_the_users(seen: Recording) -> None:
 
 
 # One round trip
+
+
+def test_the_vectors_of_a_user_who_has_few_are_compared_without_the_graph(
+    recording: tuple[Recording, OpenSearchIndex], settle: Callable[[], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen, index = recording
+    monkeypatch.setattr(queries, "COMPARED", 2)
+
+    def uses_graph() -> bool:
+        return any("knn" in json.dumps(body) and '"k":' in json.dumps(body) for body in seen.requests[-1][1::2])
+
+    near = vector(1, 1)
+    write(index, settle, document("a", HERON, embeddings=(vector(1),)), document("b", OTTER, embeddings=()))
+    write(index, settle, document("a", HERON, user=BOB))
+    by_graph = search(index, near=near)
+    assert uses_graph()
+    compared = search(index, near=near)
+    assert not uses_graph()
+    assert [(each.id, pytest.approx(each.cosine)) for each in by_graph.candidates] == [
+        (each.id, each.cosine) for each in compared.candidates
+    ]
+    assert found(compared) == {HERON, OTTER}
+    write(index, settle, document("c", FROG, embeddings=(vector(0, 1),)))
+    assert search(index, near=near).stored == 3
+    search(index, near=near)
+    assert uses_graph()
 
 
 def test_every_match_comes_in_blocks(

@@ -9,7 +9,7 @@ from typing import Any, Final
 from opensearchpy import OpenSearch
 
 from ...errors import SteeltrapError
-from ...model import Query
+from ...model import Filter, Query
 from ...ports import Deadline, Document, Indexed, IndexedCandidate, IndexedSurroundings, Probe, Tombstone
 from ..exact.postings import word_digest
 from . import queries
@@ -49,7 +49,7 @@ class OpenSearchIndex:
         self._unrefreshed: Counter[str] = Counter()
         self._counted_since = 0.0
         self.alias = indices.alias
-        self._known: OrderedDict[str, tuple[int, float]] = OrderedDict()
+        self._known: OrderedDict[tuple[str, bool], tuple[int, float]] = OrderedDict()
         self._lock = threading.Lock()
 
     def search(
@@ -64,14 +64,15 @@ class OpenSearchIndex:
     ) -> Indexed:
         allowed = UserFilter(user=user, now=now, before=before, leave_out=tuple(leave_out))
         tokens = list(dict.fromkeys(query.tokens))
+        totals = self._recall(user, query.filter)
         legs: dict[str, Body] = {}
         if query.per_leg is None:
             legs["all"] = queries.every_match(allowed, query, tokens, None)
         elif query.per_leg > 0:
             if tokens:
-                legs["keyword"] = queries.keyword_leg(allowed, query, tokens, self._recall(user))
+                legs["keyword"] = queries.keyword_leg(allowed, query, tokens, totals)
             if query.embedding is not None:
-                legs["semantic"] = queries.semantic_leg(allowed, query, query.embedding)
+                legs["semantic"] = queries.semantic_leg(allowed, query, query.embedding, totals)
         statistics, *answers = self._ask(
             user, [queries.statistics(allowed, query.filter, tokens), *legs.values()], deadline
         )
@@ -82,7 +83,7 @@ class OpenSearchIndex:
             by_leg["all"] += self._rest(allowed, query, tokens, by_leg["all"], deadline)
         visible = statistics["aggregations"]["seen"]
         count, length = int(visible["doc_count"]), int(visible["length"]["value"])
-        self._remember(user, count, length)
+        self._remember(user, query.filter, count, length)
         return Indexed(
             candidates=tuple(_candidates(by_leg, tokens, query)),
             stored=count,
@@ -200,14 +201,15 @@ class OpenSearchIndex:
                 del self._unrefreshed[user]
             return True
 
-    def _recall(self, user: str) -> tuple[int, float] | None:
+    def _recall(self, user: str, filter: Filter) -> tuple[int, float] | None:
         with self._lock:
-            return self._known.get(user)
+            return self._known.get((user, filter.include_turns))
 
-    def _remember(self, user: str, documents: int, length: int) -> None:
+    def _remember(self, user: str, filter: Filter, documents: int, length: int) -> None:
         with self._lock:
-            self._known[user] = (documents, length / max(1, documents))
-            self._known.move_to_end(user)
+            key = (user, filter.include_turns)
+            self._known[key] = (documents, length / max(1, documents))
+            self._known.move_to_end(key)
             if len(self._known) > _REMEMBERED:
                 self._known.popitem(last=False)
 

@@ -12,9 +12,8 @@ Lucene's choice uses numbers of the user's that are a moment old. The graph of v
 than asked: over 10,000 documents of one user 400 steps find the 100 nearest but for one in 400, at a tenth
 more time than 100 steps, which miss one in 35.
 
-Turns are left out. The nearest come by Lucene's graph with the user's filter inside, which compares with
-everything when that is little: approximate for users with many thousands of memories, where the nearest one
-is missed about once in a hundred times.
+Turns are left out. All vectors of a user who has few are compared. Else the nearest come by Lucene's graph with
+the user's filter inside: approximate, the nearest one is missed about once in a hundred times.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -126,6 +125,8 @@ def _all_of(clauses: list[Clause]) -> Clause:
 WIDER: Final = 2
 BREADTH: Final = 400
 AROUND_BREADTH: Final = 100
+COMPARED: Final = 10_000
+"""The most documents of a user that are all compared, in place of a walk through the graph of everybody's vectors."""
 UNKNOWN_READS: Final = 300
 """The statistics that the keyword leg takes for a user of whom nothing is known yet."""
 WEIGHED: Final = 500
@@ -153,12 +154,19 @@ def keyword_leg(allowed: UserFilter, query: Query, tokens: Sequence[str], totals
     return body
 
 
-def semantic_leg(allowed: UserFilter, query: Query, embedding: Embedding) -> Body:
-    """The nearest by vectors, those without one last; for a vector without a direction any: all are equally near."""
+def semantic_leg(
+    allowed: UserFilter, query: Query, embedding: Embedding, totals: tuple[int, float] | None = None
+) -> Body:
+    """The nearest by vectors, those without one last; for a vector without a direction any: all are equally near.
+
+    `totals` as for the keyword leg. All of a user who has no more than `COMPARED` are compared, without the graph.
+    """
     size = min(MOST, query.per_leg or MOST)
     admitted = allowed.admitted(query.candidates_filter)
     if not has_direction(embedding):
         return _hits(size, admitted)
+    if totals is not None and totals[0] <= COMPARED:
+        return _hits(size, {"bool": {"filter": [admitted], "should": [cosine(embedding)]}})
     unplaced: Body = {"bool": {"filter": [admitted, {"term": {"directed": False}}]}}
     breadth = max(BREADTH, wide(query.per_leg))
     return _hits(size, {"bool": {"should": [nearest(embedding, breadth, admitted), unplaced]}})
