@@ -176,8 +176,8 @@ def test_a_copy_that_is_being_made_stays_with_its_journal_while_others_use_the_c
 
 
 def _copies(file: Path) -> list[Path]:
-    """A copy of a replica's file that isn't whole yet, and its journal."""
-    copies = [file.with_name(f"{file.name}-base-begun{ending}") for ending in ("", "-journal")]
+    """A copy of a replica's file that isn't whole yet, and the journals that SQLite may keep beside it."""
+    copies = [file.with_name(f"{file.name}-base-begun{ending}") for ending in ("", "-journal", "-wal", "-shm")]
     for copy in copies:
         copy.write_text("marker1end")
     return copies

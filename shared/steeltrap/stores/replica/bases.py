@@ -32,8 +32,6 @@ A = TypeVar("A")
 B = TypeVar("B")
 
 _COPY: Final = "-base-"
-_JOURNAL: Final = "-journal"
-"""SQLite keeps a file with this ending beside the copy until that is whole."""
 
 
 def make_base(path: Path, user: UserRef, *, forgetting: bool, written: int, log_id: bytes) -> LogEntry:
@@ -83,8 +81,10 @@ def _copy_beside(path: Path) -> Iterator[Path]:
 
 def remove_copies(path: Path) -> None:
     """Remove the copies of a replica's file that nobody holds: who died left them, with all their texts."""
-    for file in path.parent.glob(f"{path.name}{_COPY}*"):
-        copy = file.with_name(file.name.removesuffix(_JOURNAL))  # nobody holds a journal
+    start = f"{path.name}{_COPY}"
+    for file in path.parent.glob(f"{start}*"):
+        # SQLite keeps a journal beside a copy, by its name and an ending: whoever holds the copy needs that.
+        copy = file.with_name(start + file.name.removeprefix(start).partition("-")[0])
         with suppress(Unavailable):
             lock = hold(copy, alone=True)
             file.unlink(missing_ok=True)
