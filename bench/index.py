@@ -18,7 +18,7 @@ from steeltrap.runtime import aws
 from steeltrap.runtime import local as runtime
 from steeltrap.runtime.clock import SystemClock
 from steeltrap.settings import read_settings
-from steeltrap.stores.dynamodb.searching import MOST
+from steeltrap.stores.dynamodb.searching import REFRESH_EVERY
 from steeltrap.stores.opensearch import Indices, OpenSearch, OpenSearchIndex, queries
 from steeltrap.text.words import tokens
 
@@ -28,7 +28,7 @@ from .report import milliseconds
 TITLES: Final = {
     "memories": "memories in the index",
     "written_1s": "documents written per second, refreshed every second",
-    "written_30s": "documents written per second, refreshed every 30 seconds and after 150 of one user",
+    "written_30s": "documents written per second, refreshed every 30 seconds and after 40 of one user",
     "small_graph_p50_ms": "nearest of a small user's, by the graph, p50 ms",
     "small_compared_p50_ms": "nearest of a small user's, all compared, p50 ms",
     "small_graph_recall": "share of the 100 nearest that the graph finds, small user",
@@ -42,7 +42,6 @@ _QUESTIONS: Final = 40
 _BLOCK: Final = 100
 """As many documents as the indexer gets from the stream at once."""
 _SECONDS: Final = 120.0
-_REFRESH_EVERY: Final = MOST // 2
 
 
 def measure(size: int, users: int) -> dict[str, Any]:
@@ -58,7 +57,7 @@ def measure(size: int, users: int) -> dict[str, Any]:
         with _index(client, embedder, "1s") as indices:
             before = _written(OpenSearchIndex(client, indices), documents)
         with _index(client, embedder, "30s") as indices:
-            after = _written(OpenSearchIndex(client, indices, refresh_every=_REFRESH_EVERY), documents)
+            after = _written(OpenSearchIndex(client, indices, refresh_every=REFRESH_EVERY), documents)
             indices.refresh()
             asked = _questions(embedder)
             figures: dict[str, Any] = {"memories": len(documents), "written_1s": before, "written_30s": after}

@@ -111,9 +111,9 @@ class Settings:
     )
     opensearch_refresh: str = _setting(
         "30s",
-        pattern=r"^(|-1|\d+(ms|s))$",
-        description="Refresh interval of a new index, such as 5s; empty for OpenSearch's own. Searches read what was "
-        "written since from DynamoDB.",
+        pattern=r"^([1-9]\d?s|[1-9]\d{1,4}ms)$",
+        description="Refresh interval of a new index, such as 5s or 500ms, at most 99s. Searches read what was written "
+        "since from DynamoDB.",
     )
     opensearch_shards: int = _setting(
         1,

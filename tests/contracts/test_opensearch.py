@@ -5,7 +5,7 @@ import random
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 from uuid import uuid4
 
 import pytest
@@ -374,6 +374,23 @@ def test_more_writes_of_a_user_than_a_search_reads_from_the_table_are_found_befo
     clock.sleep(31)  # OpenSearch refreshes by itself after 30 seconds; this index never does
     assert indexed(*OTHERS[11:14]) == 5
     assert indexed(OTHERS[14]) == 12
+
+
+def test_writes_that_were_to_be_found_at_once_and_failed_are_found_at_once_when_they_are_repeated(
+    client: OpenSearch, indices: Indices, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    index = OpenSearchIndex(client, indices, refresh_every=4)
+    documents = [document("the heron", id) for id in OTHERS[:5]]
+
+    def fail(*arguments: object, **options: object) -> NoReturn:
+        raise Unavailable("OpenSearch does not answer.")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("steeltrap.stores.opensearch.index.bulk", fail)
+        with pytest.raises(Unavailable):
+            index.write(documents, deadline=in_time(SECONDS))
+    write(index, lambda: None, *documents[:1])
+    assert search(index, "heron").stored == 1
 
 
 def test_a_new_index_is_built_beside_the_old_one_and_switched(

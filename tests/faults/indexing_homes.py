@@ -106,6 +106,10 @@ class Home:
     def found_by_the_index(self, text: str) -> set[str]:
         """The results of a search when nothing is recent."""
         self.parts.upkeep.refresh()
+        return self.found_without_refresh(text)
+
+    def found_without_refresh(self, text: str) -> set[str]:
+        """The results of a search when nothing is recent, before the index is refreshed by its interval."""
         self.clock.advance(minutes=6)
         return ids_of(search(self.space, text))
 

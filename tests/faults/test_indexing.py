@@ -114,6 +114,7 @@ def test_a_record_that_can_not_be_read_becomes_a_dead_letter_without_its_text_an
     assert "zebra" not in caplog.text
     assert home.differences() == {"missing": 1}
     assert mend(home.truth, home.parts.upkeep, home.key).written == 2
+    assert home.found_without_refresh("zebra") == {poison.id}
     assert home.differences() == {}
 
 
@@ -191,7 +192,10 @@ def test_the_function_indexes_an_event_of_the_stream_and_reports_only_what_may_p
 
 def test_following_the_stream_to_its_end_indexes_everything_and_may_be_begun_anew(home: Home) -> None:
     expected = story(home)
+    zebra = save(home.space, "the zebra")
     assert home.following.drain() >= len(home.records())
+    assert home.found_without_refresh("zebra") == {zebra.id}
+    expected |= {zebra.id: True}
     assert home.held() == expected
     assert home.following.drain() >= len(home.records())
     assert home.held() == expected

@@ -206,6 +206,7 @@ def mend(truth: Truth, index: IndexUpkeep, user: str, *, pause: Callable[[float]
     missing = {id: state for id, state in before.items() if state.is_there and id not in states}
     block += [Tombstone(user=user, id=id, index_version=state.index_version + 1) for id, state in missing.items()]
     _write(index.mend, block, mended, pause)
+    index.refresh()  # searches read from the store only what was written lately
     return mended
 
 

@@ -104,7 +104,7 @@ class IndexUpkeep(Protocol):
         ...
 
     def refresh(self) -> None:
-        """Make all writes visible to `held` and `count`. Raises Unavailable, Throttled."""
+        """Make all writes visible to `held`, `count` and searches. Raises Unavailable, Throttled."""
         ...
 
     def count(self, *, before: int) -> int:

@@ -16,7 +16,7 @@ from ..settings import Settings
 from ..stores.dynamodb import DynamoCounters, DynamoStore, create_tables
 from ..stores.dynamodb.client import READ_SECONDS, Connect, Tables, translate
 from ..stores.dynamodb.documents import DynamoTruth
-from ..stores.dynamodb.searching import MOST as OVERLAY_SIZE
+from ..stores.dynamodb.searching import REFRESH_EVERY
 from ..stores.dynamodb.store import connecting
 from ..stores.dynamodb.stream import DeadLetterQueue, Follower, Indexer
 from ..stores.dynamodb.users import DynamoLevels
@@ -58,8 +58,13 @@ class Following:
         return self.indexer.take(records, timeout=timeout)
 
     def drain(self) -> int:
-        """Process the whole stream; return the number of records. Raises NotFound without a stream, Unavailable."""
-        return self._follower().drain()
+        """Process the whole stream, so that searches find all of it; return the number of records.
+
+        Raises NotFound without a stream, Unavailable.
+        """
+        count = self._follower().drain()
+        Indices(self.client, self.settings.opensearch_index, SystemClock()).refresh()
+        return count
 
     def follow(self, stop: threading.Event) -> None:
         """Process the stream until `stop` is set. Raises NotFound without a stream, Unavailable."""
@@ -88,8 +93,7 @@ def open_indexer(settings: Settings) -> Following:
     client = open_index(settings)
     tables = _tables(settings)
     indices = Indices(client, settings.opensearch_index, SystemClock())
-    # A search reads this many of a user's latest writes from the table; the other half are still in the stream.
-    index = OpenSearchIndex(client, indices, refresh_every=OVERLAY_SIZE // 2)
+    index = OpenSearchIndex(client, indices, refresh_every=REFRESH_EVERY)
     return Following(Indexer(tables, index, _dead_letters(settings)), tables, client, settings)
 
 
@@ -124,10 +128,8 @@ def open_upkeep(settings: Settings, embedder: Embedder) -> Upkeep:
 
 
 def _index_settings(settings: Settings) -> dict[str, str | int]:
-    """The number of shards always, since a managed domain has another default, and the refresh interval unless it is
-    OpenSearch's own."""
-    refresh = {"refresh_interval": settings.opensearch_refresh} if settings.opensearch_refresh else {}
-    return {"number_of_shards": settings.opensearch_shards, **refresh}
+    """Both are named always, since a managed domain has other defaults."""
+    return {"number_of_shards": settings.opensearch_shards, "refresh_interval": settings.opensearch_refresh}
 
 
 def set_up(settings: Settings, embedder: Embedder, *, expire: bool = True) -> list[str]:

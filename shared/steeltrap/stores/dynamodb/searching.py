@@ -39,6 +39,9 @@ from .partition import USER, Partition
 
 MOST: Final = 300
 """How many writes are looked at; scoring them takes some 10 ms. What was written before is the index's."""
+REFRESH_EVERY: Final = 40
+"""Writes of one user that the indexer makes findable at once. They must be fewer than a search looks at: of long notes
+1 MB, which is a page, holds some hundred, and each instance of the indexer counts its own."""
 _FRESH_SECONDS: Final = 1.0
 
 
@@ -514,7 +517,7 @@ class Searcher:
             reach = f"what was written in the last {self._window // 60_000_000} minutes"
             return f"{why} Only {reach} was searched."
         if before > (indexed.newest or 0):
-            return "index_lagging: the search index is behind; what was written some minutes ago may be missing."
+            return "index_lagging: the search index is behind; what was written lately may be missing."
         return indexed.degraded
 
 

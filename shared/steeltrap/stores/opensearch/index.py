@@ -49,7 +49,7 @@ class OpenSearchIndex:
         self._unrefreshed: Counter[str] = Counter()
         self._counted_since = 0.0
         self.alias = indices.alias
-        self._known: OrderedDict[tuple[str, bool], tuple[int, float]] = OrderedDict()
+        self._known: OrderedDict[tuple[str, bool, bool], tuple[int, float]] = OrderedDict()
         self._lock = threading.Lock()
 
     def search(
@@ -73,9 +73,12 @@ class OpenSearchIndex:
                 legs["keyword"] = queries.keyword_leg(allowed, query, tokens, totals)
             if query.embedding is not None:
                 legs["semantic"] = queries.semantic_leg(allowed, query, query.embedding, totals)
-        statistics, *answers = self._ask(
-            user, [queries.statistics(allowed, query.filter, tokens), *legs.values()], deadline
-        )
+        bodies = [queries.statistics(allowed, query.filter, tokens), *legs.values()]
+        try:
+            statistics, *answers = self._ask(user, bodies, deadline)
+        except SteeltrapError:
+            self._forget(user, query.filter)  # to compare all of a user may have taken too long
+            raise
         if (wrong := failure(statistics)) is not None:
             raise wrong
         by_leg, degraded = _what_answered(dict(zip(legs, answers, strict=True)))
@@ -123,13 +126,10 @@ class OpenSearchIndex:
         for block in _blocks(lines):
             try:
                 users = [document.user for document in documents[first : first + len(block)]]
-                items = bulk(
-                    self._client,
-                    b"".join(block),
-                    len(block) * len(aliases),
-                    deadline,
-                    refresh=self._must_be_findable(users),
-                )
+                refresh = self._count_writes(users)
+                items = bulk(self._client, b"".join(block), len(block) * len(aliases), deadline, refresh=refresh)
+                if refresh:
+                    self._forget_writes(users)
             except SteeltrapError as error:
                 if not first:
                     raise
@@ -185,33 +185,43 @@ class OpenSearchIndex:
             rest += block
         return rest
 
-    def _must_be_findable(self, users: Sequence[str]) -> bool:
-        """Whether a write of these users' documents makes one of them have too many that can't be found yet."""
+    def _count_writes(self, users: Sequence[str]) -> bool:
+        """Count a write of these users' documents; whether one of them now has too many that can't be found yet."""
         if self._refresh_every is None:
             return False
         now = self._indices.clock.monotonic()
         with self._lock:
             if now - self._counted_since > _REFRESHED_SECONDS:
-                self._unrefreshed.clear()  # OpenSearch has refreshed meanwhile
+                self._unrefreshed.clear()  # OpenSearch has refreshed all but the latest meanwhile
                 self._counted_since = now
             self._unrefreshed.update(users)
-            if all(self._unrefreshed[user] < self._refresh_every for user in users):
-                return False
+            return any(self._unrefreshed[user] >= self._refresh_every for user in users)
+
+    def _forget_writes(self, users: Sequence[str]) -> None:
+        with self._lock:
             for user in users:
-                del self._unrefreshed[user]
-            return True
+                del self._unrefreshed[user]  # of a Counter, which has it or not
 
     def _recall(self, user: str, filter: Filter) -> tuple[int, float] | None:
         with self._lock:
-            return self._known.get((user, filter.include_turns))
+            return self._known.get(_seen_by(user, filter))
+
+    def _forget(self, user: str, filter: Filter) -> None:
+        with self._lock:
+            self._known.pop(_seen_by(user, filter), None)
 
     def _remember(self, user: str, filter: Filter, documents: int, length: int) -> None:
         with self._lock:
-            key = (user, filter.include_turns)
+            key = _seen_by(user, filter)
             self._known[key] = (documents, length / max(1, documents))
             self._known.move_to_end(key)
             if len(self._known) > _REMEMBERED:
                 self._known.popitem(last=False)
+
+
+def _seen_by(user: str, filter: Filter) -> tuple[str, bool, bool]:
+    """The user, and which of their documents are counted: those of one conversation are not all."""
+    return user, filter.include_turns, filter.turns_of is not None
 
 
 def _what_answered(legs: Mapping[str, Mapping[str, Any]]) -> tuple[dict[str, list[Any]], str | None]:

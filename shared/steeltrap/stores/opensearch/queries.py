@@ -12,8 +12,8 @@ Lucene's choice uses numbers of the user's that are a moment old. The graph of v
 than asked: over 10,000 documents of one user 400 steps find the 100 nearest but for one in 400, at a tenth
 more time than 100 steps, which miss one in 35.
 
-Turns are left out. All vectors of a user who has few are compared. Else the nearest come by Lucene's graph with
-the user's filter inside: approximate, the nearest one is missed about once in a hundred times.
+All vectors of a user who has few are compared. Else the nearest come by Lucene's graph with the user's filter
+inside, which is approximate.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -126,7 +126,9 @@ WIDER: Final = 2
 BREADTH: Final = 400
 AROUND_BREADTH: Final = 100
 COMPARED: Final = 10_000
-"""The most documents of a user that are all compared, in place of a walk through the graph of everybody's vectors."""
+"""The most vectors of a user that are all compared, in place of a walk through the graph of everybody's."""
+_CHUNK_TOKENS: Final = 100
+"""Tokens of a full chunk, about: each chunk has a vector."""
 UNKNOWN_READS: Final = 300
 """The statistics that the keyword leg takes for a user of whom nothing is known yet."""
 WEIGHED: Final = 500
@@ -159,13 +161,13 @@ def semantic_leg(
 ) -> Body:
     """The nearest by vectors, those without one last; for a vector without a direction any: all are equally near.
 
-    `totals` as for the keyword leg. All of a user who has no more than `COMPARED` are compared, without the graph.
+    `totals` as for the keyword leg. Those of a user who has no more than about `COMPARED` are all compared.
     """
     size = min(MOST, query.per_leg or MOST)
     admitted = allowed.admitted(query.candidates_filter)
     if not has_direction(embedding):
         return _hits(size, admitted)
-    if totals is not None and totals[0] <= COMPARED:
+    if totals is not None and totals[0] * max(1.0, totals[1] / _CHUNK_TOKENS) <= COMPARED:
         return _hits(size, {"bool": {"filter": [admitted], "should": [cosine(embedding)]}})
     unplaced: Body = {"bool": {"filter": [admitted, {"term": {"directed": False}}]}}
     breadth = max(BREADTH, wide(query.per_leg))
