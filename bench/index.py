@@ -1,4 +1,4 @@
-"""What an index in OpenSearch takes to be written, and to be asked for the nearest vectors, each in two ways.
+"""Times of an index in OpenSearch: it is written, and asked for the nearest vectors, each in two ways.
 
 Documents go to the index directly, so neither DynamoDB nor the stream is in the figures. All users are in one shard:
 small ones with the same number of memories each, and one with ten times as many.

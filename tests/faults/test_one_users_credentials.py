@@ -223,4 +223,4 @@ def test_a_sweep_leaves_what_is_due_to_a_machine_that_may(bucket: Bucket, clock:
 
 def test_doctor_warns_that_it_may_not_delete_and_of_nothing_else(bucket: Bucket, clock: SettableClock) -> None:
     faults = [fault for place in bucket.laptop.logs.places(ANA) for fault in probe(place, clock.now)]
-    assert [fault.broken for fault in faults if "delete" in fault.found] == [False]
+    assert [fault.broken for fault in faults if "delete" in fault.problem] == [False]

@@ -134,12 +134,12 @@ def test_two_threads_that_begin_with_a_users_first_memories_both_get_them(
         other._replica(UserRef("ana")).put_base()
     read = FolderLog.read
 
-    def read_behind_another(log: FolderLog, numbers: Sequence[int]) -> list[bytes | None]:
+    def read_after_another(log: FolderLog, numbers: Sequence[int]) -> list[bytes | None]:
         monkeypatch.undo()
         save(space_of(store, "ana"), "the heron waits")
         return read(log, numbers)
 
-    monkeypatch.setattr(FolderLog, "read", read_behind_another)
+    monkeypatch.setattr(FolderLog, "read", read_after_another)
     contents = [memory.content for memory in space_of(store, "ana").walk()]
     assert contents == ["the reed grows", "the heron waits"][not has_base :]
 
@@ -184,7 +184,7 @@ from contracts.entries import EMBEDDER, save
 from spaces import space_of
 from steeltrap.errors import Unavailable
 from steeltrap.runtime.clock import SystemClock
-from steeltrap.stores.logs.folder import FolderLog, FolderLogs
+from steeltrap.stores.logs.folder import FolderLogs
 from steeltrap.stores.replica import ReplicaStore
 from steeltrap.stores.replica.caching import discard
 

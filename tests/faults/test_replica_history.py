@@ -175,6 +175,28 @@ def test_a_copy_that_is_being_made_stays_with_its_journal_while_others_use_the_c
         assert not any(copy.exists() for copy in copies)
 
 
+def test_a_copy_that_is_taken_for_left_over_before_it_is_held_is_begun_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    logs = FolderLogs(tmp_path / "log")
+    with closing(ReplicaStore(tmp_path / "cache0", logs, EMBEDDER, SystemClock())) as store:
+        first = save(space_of(store, "ana"), "the reed grows")
+
+        def hold_second(copy: Path, *, alone: bool = False) -> int | None:
+            monkeypatch.undo()
+            lock = hold(copy, alone=True)
+            with pytest.raises(Unavailable):
+                hold(copy, alone=alone)
+            copy.unlink()
+            release(lock)
+            raise Unavailable("Another one holds it.", part="store")
+
+        monkeypatch.setattr("steeltrap.stores.replica.bases.hold", hold_second)
+        store._replica(ANA).put_base()
+        assert [memory.id for memory in space_of(store, "ana").walk()] == [first.id]
+    assert len(logs.of(ANA).bases()) == 1
+
+
 def _copies(file: Path) -> list[Path]:
     """A copy of a replica's file that isn't whole yet, and the journals that SQLite may keep beside it."""
     copies = [file.with_name(f"{file.name}-base-begun{ending}") for ending in ("", "-journal", "-wal", "-shm")]

@@ -75,6 +75,6 @@ def test_a_difference_makes_no_more_comparisons_than_it_may(
 
     monkeypatch.setattr(reading, "Budget", budget)
     pieces = difference(old, new, 20_000)
-    assert made[0].left > -60_000, "one round goes on to its end: a step per diagonal and letter"
+    assert made[0].steps_left > -60_000, "one round goes on to its end: a step per diagonal and letter"
     assert joined(pieces, "same", "gone") == old
     assert len(pieces) < 1000, "a page of 20 versions is shown in one piece"

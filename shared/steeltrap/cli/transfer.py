@@ -234,8 +234,8 @@ def import_(
     Takes exports of ChatGPT and Claude.ai, Claude Code's transcripts, memories of mem0, server-memory and
     mcp-memory-service, Markdown, CSV, text, messages as JSON, and `steeltrap export`. The format is recognised by
     the content. Chats become episodes at once, which recall finds. Re-running is safe: it adds only what is new, also
-    after an interruption. What can't be imported is listed by line, and the exit code is 6, of a dry run too; nothing
-    else is affected.
+    after an interruption. What can't be imported is listed by line, and the exit code is 6, with `--dry-run`
+    too; nothing else is affected.
     """
     from .. import importers
     from ..importers import running

@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 _SHARE: Final = 0.7
 """small-4's share of the cosine. Its cosines lie within a quarter of the scale, those of static-256 spread over all of
-it, so that three tenths of these count more than the rest. They tell what is stored at all from what only resembles it,
-which small-4 hardly does."""
+it, so that three tenths of these count more than the rest: static-256 tells what is stored from what only resembles
+it, and small-4 hardly does."""
 
 _UNRELATED: Final = 0.57
-"""Between questions and what doesn't answer them; the median of pairs picked at random is 0.56."""
+"""The cosine between questions and what doesn't answer them; the median of pairs picked at random is 0.56."""
 
 _LOAD_SECONDS: Final = 60.0
 

@@ -27,7 +27,7 @@ from ..model import (
 from ..model.frozen import frozen
 from ..ports import KnowsWords
 from ..ranking import choosing
-from ..ranking.abbreviations import abbreviations
+from ..ranking.abbreviations import abbreviations, is_telling
 from ..ranking.asking import without_frame
 from ..ranking.budget import fit, long_in_part
 from ..ranking.choosing import asks_for_past, said_once, without_repeats
@@ -380,7 +380,7 @@ def _scored(call: Call, request: Search, plan: _Plan, candidates: Candidates, da
 
 
 _READ_FOR_ABBREVIATIONS: Final = 20
-"""So many of the best memories are read for the long form of an abbreviation, or the reverse."""
+"""Memories, the best ones, that are read for the long form of an abbreviation, or the reverse."""
 _ALL_WORDS: Final = 0.8
 """From this share of the query's words on, a memory may have the whole query literally."""
 _MARKED: Final = re.compile('[0-9"`\u201c\u00ab\u300c._/\\\\@:#+=~&](?=[^\\s])')
@@ -418,9 +418,10 @@ def _lift_abbreviated(call: Call, scored: "Scored", passed: "Column", query: str
         return
     places = scored.leading(passed, _READ_FOR_ABBREVIATIONS)
     texts = _texts(call, scored, places, searchable_text)
-    spelling = [place for place, text in zip(places, texts, strict=True) if forms.are_spelled_by(text)]
-    if spelling:
-        scored.match("abbreviation", spelling, lift)
+    long_forms = {place: forms.spelled_by(text) for place, text in zip(places, texts, strict=True)}
+    if any(long_forms.values()):
+        scored.add("abbreviation", [place for place, long in long_forms.items() if long], lift)
+        scored.raise_legs([place for place, long in long_forms.items() if long and is_telling(long)], lift)
 
 
 def _lift_by_order(call: Call, scored: "Scored", passed: "Column", query: str) -> None:

@@ -223,7 +223,7 @@ class _TooLong(Exception):
 
 
 class _Alone:
-    """One line, again and again another one, after which nothing comes."""
+    """A reader of one line at a time: each line that is set is followed by no other."""
 
     line: str | None = None
 

@@ -1,9 +1,10 @@
 """Abbreviations: a question has the short form and the memory the long one, or the reverse. Pure.
 
 "NYE dinner price" and "New Year's Eve: set menu, 95 dollars" share no word, and vectors of words know few short forms.
-But the letters of one are the initials of the other. Two rules keep chance out, since in a long text any two letters
-follow each other somewhere: a short form of the query counts only if no memory has it as a word, and a long form of the
-query only if it is written as one, "write-ahead log" or "New Year's Eve".
+But the letters of one are the initials of the other. Three rules keep chance out, since in a long text any two letters
+follow each other somewhere. A short form of the query counts only if no memory has it as a word. A long form of the
+query counts only if it is written as one, "write-ahead log" or "New Year's Eve". Two initials make nothing relevant
+that isn't, unless they are those of a name, "TypeScript".
 """
 
 import re
@@ -17,6 +18,8 @@ MOST_LETTERS: Final = 5
 _LONGEST_QUERY: Final = 400
 _LONGEST_TEXT: Final = 1_000
 """Characters of the longest memory that is read: in a long one initials meet by chance."""
+_MOST_SHORT: Final = 20
+"""Short forms of one text that are compared: a list of tickers or airports has hundreds."""
 _SHORT: Final = re.compile(rf"\b[A-Z]{{2,{MOST_LETTERS}}}\b")
 _WORD: Final = re.compile(r"[^\W\d_]+(?:['\u2019]s\b)?")
 _HUMP: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
@@ -32,27 +35,41 @@ class Abbreviations:
     short: tuple[str, ...]
     long: str
 
-    def are_spelled_by(self, text: str) -> bool:
-        """Whether a text has the long form of a short one, or the short form of a long one."""
+    def spelled_by(self, text: str) -> str:
+        """The long form that a text has of a short one here, or the one here of which the text has the short form; ""
+        without any."""
         if len(text) > _LONGEST_TEXT:
-            return False
-        if any(long_form(short, text) for short in self.short):
-            return True
-        # Two letters are the initials of too much.
-        shorts = {short for short in _SHORT.findall(text) if len(short) > 2} if self.long else set()
-        return any(_LOOKS_LONG.search(long_form(short, self.long)) for short in shorts)
+            return ""
+        spelled = (long_form(short, text) for short in self.short)
+        if long := next(filter(None, spelled), ""):
+            return long
+        if not self.long or text.isupper():
+            return ""
+        shorts = [short for short in _shorts(text) if len(short) > 2][:_MOST_SHORT]
+        longs = (long_form(short, self.long) for short in shorts)
+        return next(filter(_LOOKS_LONG.search, longs), "")
 
 
 def abbreviations(query: str, frequencies: Mapping[str, int]) -> Abbreviations | None:
     """The abbreviations of a query; None where it has none. `frequencies` says how many memories have each token."""
     short: tuple[str, ...] = ()
-    if query.isupper() or len(query) > _LONGEST_QUERY:
+    if len(query) > _LONGEST_QUERY or (query.isupper() and len(_WORD.findall(query)) > 1):
         return None
     if _LOOKS_SHORT.search(query):
-        words = (word for word in dict.fromkeys(_SHORT.findall(query)) if word.lower() not in STOP_WORDS)
-        short = tuple(word for word in words if not any(map(frequencies.get, tokens(word))))
+        short = tuple(word for word in _shorts(query) if not any(map(frequencies.get, tokens(word))))
     long = query if _LOOKS_LONG.search(query) else ""
     return Abbreviations(short=short, long=long) if short or long else None
+
+
+def _shorts(text: str) -> list[str]:
+    """The words of a text that look like short forms."""
+    return [word for word in dict.fromkeys(_SHORT.findall(text)) if word.lower() not in STOP_WORDS]
+
+
+def is_telling(long: str) -> bool:
+    """Whether so many words, or words written so, hardly have the initials of a short form by chance."""
+    words = _WORD.findall(long)
+    return len(words) > 2 or "-" in long or all(word[0].isupper() for word in words)
 
 
 def long_form(short: str, text: str) -> str:

@@ -225,14 +225,13 @@ class Scored:
         self.boosts[rule] = boost
         self.score = self.score + boost
 
-    def match(self, rule: str, places: Sequence[int], lift: float) -> None:
-        """`add`, for what fits as a word of the query does: it counts in the score of both legs as well."""
+    def raise_legs(self, places: Sequence[int], lift: float) -> None:
+        """Count at some places what a rule has added as the score of a word of the query, which passes floors."""
         self.legs = self.legs.copy()
         self.legs[list(places)] += lift
-        self.add(rule, places, lift)
 
     def leading(self, places: Column, count: int) -> list[int]:
-        """The best of some places, at most so many."""
+        """The best of some places, at most `count`."""
         return list(islice(self._in_order(places, (self.score, self.candidates.created)), count))
 
     def best_first(self, places: Column, by: Sequence[Column] | None = None) -> Iterator[Fused]:

@@ -125,7 +125,7 @@ class _Reading:
         self.text = text
         self.words = words
         self.today = today
-        self.takes_german_here = _GERMAN.isdisjoint(word.text for word in words)
+        self.reads_hier_as_french = _GERMAN.isdisjoint(word.text for word in words)
 
     def dates(self) -> list[Mention]:
         mentions: list[Mention] = []
@@ -236,7 +236,7 @@ class _Reading:
             if self._says(at, phrase):
                 return at + len(phrase), None
         for phrase in _DAYS.get(self._at(at), ()):
-            if self._says(at, phrase) and (phrase != ("hier",) or self.takes_german_here):
+            if self._says(at, phrase) and (phrase != ("hier",) or self.reads_hier_as_french):
                 day = self.today + timedelta(days=date_words.DAYS[phrase])
                 return self._spot(at, at + len(phrase), span=(day, day))
         return None

@@ -62,7 +62,7 @@ def parsed(text: str, *, max_bytes: float = 0, decoder: json.JSONDecoder | None 
     try:
         value = pieces.value()
         if pieces.peek():
-            raise Broken("something stands behind its end.")
+            raise Broken("something stands after its end.")
     except TooDeep as error:
         raise RecursionError(str(error)) from None
     except (Broken, Oversized) as error:
@@ -282,7 +282,7 @@ class Pieces:
             )
 
     def _read_over(self, depth: int) -> None:
-        """Go after the end of so many containers that are open."""
+        """Go on after the end of `depth` open containers."""
         in_string = False
         while depth:
             self._cut()
@@ -306,7 +306,7 @@ class Pieces:
         if error.msg.startswith("Unterminated") or (self._ended and _CUT_TOKEN.fullmatch(self._text, error.pos)):
             return _ENDS
         self._position = error.pos
-        return f"this is not valid JSON ({error.msg}); nothing behind it can be read."
+        return f"this is not valid JSON ({error.msg}); nothing after it can be read."
 
     def _look_ahead(self, size: int) -> None:
         """Have so many characters in the window, where the text has them."""

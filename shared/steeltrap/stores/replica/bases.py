@@ -68,8 +68,12 @@ def _copy_beside(path: Path) -> Iterator[Path]:
         while True:
             descriptor, name = tempfile.mkstemp(prefix=f"{path.name}{_COPY}", dir=path.parent)
             os.close(descriptor)
-            copy, lock = Path(name), hold(Path(name))
-            if copy.exists():  # else another process took it for left over before it was held
+            copy = Path(name)
+            try:
+                lock = hold(copy)
+            except Unavailable:
+                continue  # another one takes it for left over, and removes it
+            if copy.exists():
                 break
             release(lock)
     try:
