@@ -38,8 +38,8 @@ class Picture(NamedTuple):
 
 
 PICTURES = [
-    Picture("console-search", typed="when do we deploy"),
-    Picture("console-search-dark", typed="when do we deploy", dark=True),
+    Picture("console-search", typed="can we deploy on a Friday"),
+    Picture("console-search-dark", typed="can we deploy on a Friday", dark=True),
     Picture("console-memory", path="/console/memories/{key}", height=960),
     Picture("console-phone", typed="deploy", width=390, height=720),
 ]
