@@ -310,13 +310,13 @@ def opensearch(
     users: Annotated[int, typer.Option("--users", metavar="N", min=1, help="Number of small users.")] = 10,
     as_json: terminal.Json = False,
 ) -> None:
-    """Measure an index in OpenSearch as it was and as it is.
+    """Measure an index in OpenSearch with two refresh intervals, and two ways to the nearest vectors.
 
     It is written with a refresh every second and every 30 seconds. Then the nearest vectors are asked for by the graph
     and by comparing all of a user's: those of a small user, and of one with ten times as many memories. It needs
     STEELTRAP_OPENSEARCH_URL. The index is removed afterwards.
     """
-    from .index import TITLES, measure
+    from .opensearch import TITLES, measure
     from .report import show
 
     show(measure(size, users), as_json, TITLES)

@@ -88,7 +88,7 @@ def opened(folder: Path, store: Store, *, embedder: str | None = None) -> Iterat
 
     try:
         door = runtime.open_door(settings, embedder=model, clock=clock)
-        from .opensearch import Requests
+        from .opensearch_requests import Requests
 
         requests = Requests(settings.opensearch_url, settings.opensearch_index, aws.signing(settings))
         baseline = IndexBaseline(requests, door.embedder, documents)

@@ -9,7 +9,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from bench import backup, index, langgraph, speed, surprise
+from bench import backup, langgraph, opensearch, speed, surprise
 from bench.attacks.tools import GIVEN
 from bench.load import Load
 from bench.load import run as run_load
@@ -217,11 +217,11 @@ def test_replica_compares_a_log_near_and_far_with_sqlite_alone():
 
 def test_opensearch_compares_refreshes_and_ways_to_the_nearest_vectors(monkeypatch):
     monkeypatch.setenv("STEELTRAP_OPENSEARCH_URL", opensearch_url())
-    monkeypatch.setattr(index, "_LARGER", 2)
-    monkeypatch.setattr(index, "_QUESTIONS", 2)
+    monkeypatch.setattr(opensearch, "_LARGER", 2)
+    monkeypatch.setattr(opensearch, "_QUESTIONS", 2)
     figures = json.loads(CliRunner().invoke(app, "bench opensearch --size 100 --users 1 --json").stdout)
     assert figures.pop("memories") == 300
-    assert figures.keys() == index.TITLES.keys() - {"memories"}
+    assert figures.keys() == opensearch.TITLES.keys() - {"memories"}
     assert all(figure > 0 for figure in figures.values())
     assert figures["small_graph_recall"] == 1  # the graph is asked for four times as many as the user has
 

@@ -418,10 +418,10 @@ def _lift_abbreviated(call: Call, scored: "Scored", passed: "Column", query: str
         return
     places = scored.leading(passed, _READ_FOR_ABBREVIATIONS)
     texts = _texts(call, scored, places, searchable_text)
-    long_forms = {place: forms.spelled_by(text) for place, text in zip(places, texts, strict=True)}
-    if any(long_forms.values()):
-        scored.add("abbreviation", [place for place, long in long_forms.items() if long], lift)
-        scored.raise_legs([place for place, long in long_forms.items() if long and is_telling(long)], lift)
+    long_forms = {place: long for place, text in zip(places, texts, strict=True) if (long := forms.spelled_by(text))}
+    if long_forms:
+        scored.add("abbreviation", list(long_forms), lift)
+        scored.raise_legs([place for place, long in long_forms.items() if is_telling(long)], lift)
 
 
 def _lift_by_order(call: Call, scored: "Scored", passed: "Column", query: str) -> None:

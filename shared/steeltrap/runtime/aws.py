@@ -51,6 +51,7 @@ class Following:
     indexer: Indexer
     tables: Tables
     client: OpenSearch
+    indices: Indices
     settings: Settings
 
     def take(self, records: Sequence[Any], *, timeout: float) -> list[str]:
@@ -63,7 +64,7 @@ class Following:
         Raises NotFound without a stream, Unavailable.
         """
         count = self._follower().drain()
-        Indices(self.client, self.settings.opensearch_index, SystemClock()).refresh()
+        self.indices.refresh()
         return count
 
     def follow(self, stop: threading.Event) -> None:
@@ -94,7 +95,7 @@ def open_indexer(settings: Settings) -> Following:
     tables = _tables(settings)
     indices = Indices(client, settings.opensearch_index, SystemClock())
     index = OpenSearchIndex(client, indices, refresh_every=REFRESH_EVERY)
-    return Following(Indexer(tables, index, _dead_letters(settings)), tables, client, settings)
+    return Following(Indexer(tables, index, _dead_letters(settings)), tables, client, indices, settings)
 
 
 @dataclass(frozen=True, slots=True)
