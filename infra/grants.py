@@ -50,7 +50,11 @@ USE_FILES: Final = Grant("exports", ("s3:GetObject", "s3:PutObject"))
 LIST_FILES: Final = Grant("listing", ("s3:ListBucket",))
 
 READ_INDEX: Final = Grant("index", ("es:ESHttpPost", "es:ESHttpGet"), ("_msearch", "{alias}/_mapping"))
-WRITE_INDEX: Final = Grant("index", ("es:ESHttpPost", "es:ESHttpGet"), ("_bulk", "_alias/{alias}*"))
+WRITE_INDEX: Final = Grant(
+    "index",
+    ("es:ESHttpPost", "es:ESHttpGet"),
+    ("_bulk", "_alias/{alias}*", "{alias}/_refresh", "{alias}-next/_refresh"),
+)
 MANAGE_INDEX: Final = Grant(
     "index",
     ("es:ESHttpGet", "es:ESHttpPost", "es:ESHttpPut", "es:ESHttpDelete"),
