@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from concurrent.futures import CancelledError
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from typing import Any, Final, Protocol, TypeVar, cast
 from urllib.parse import quote, unquote
 
@@ -197,11 +197,10 @@ def create_server(
     """
     offered = door.catalogue.toolset(toolset)
 
+    @cache
     def entries(*, project: bool) -> list[tuple[Tool, types.Tool]]:
         offered_schemas = ((tool, schemas.mcp(tool, project=project)) for tool in offered.tools.values())
         return [(tool, types.Tool.model_validate(schema)) for tool, schema in offered_schemas]
-
-    listed, listed_in_project = entries(project=False), entries(project=True)
 
     running = in_thread or _abandoned_when_cancelled
 
@@ -220,7 +219,7 @@ def create_server(
         _check_first_page(params)
         caller = caller_of(context)
         permissions = EVERYTHING if caller is None else caller.permissions
-        offered_tools = listed if caller is None or caller.project is None else listed_in_project
+        offered_tools = entries(project=caller is not None and caller.project is not None)
         refusals = [refusal(permissions, tool) for tool, _ in offered_tools]
         visible_tools = [entry for (_, entry), why in zip(offered_tools, refusals, strict=True) if why is None]
         if not visible_tools and refusals[0] is not None:

@@ -3,7 +3,7 @@
 import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
-from functools import partial
+from functools import cached_property, partial
 from typing import Final, TypeVar
 
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
@@ -44,13 +44,18 @@ class McpEndpoint:
         self._admission = admission
         self._what = f"MCP's `{toolset}`"
         self._toolset = door.catalogue.toolset(toolset)
-        self._bounds = message_bounds(self._toolset)
         self._manager: StreamableHTTPSessionManager | None = None
+
+    @cached_property
+    def _bounds(self) -> Bounds:
+        # Made for the first message: of all tools they take longer than anything else that a server makes.
+        return message_bounds(self._toolset)
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
+        # Admission holds messages to the toolset's own bounds, before the SDK sees them.
         self._manager = StreamableHTTPSessionManager(
-            self._server, stateless=True, json_response=True, max_request_body_size=self._bounds.size
+            self._server, stateless=True, json_response=True, max_request_body_size=MAX_BODY_BYTES + _ENVELOPE.size
         )
         async with self._manager.run():
             yield

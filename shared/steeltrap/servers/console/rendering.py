@@ -414,8 +414,6 @@ def _environment() -> Environment:
         product_version=VERSION,
         typed_command=typed_command,
     )
-    for name in environment.list_templates():
-        environment.get_template(name)  # compiled now, so that nobody waits for it
     return environment
 
 
