@@ -10,7 +10,7 @@ import pytest
 
 from contracts import log_places
 from faults.proxy import Answered
-from steeltrap.cli import drives
+from steeltrap.cli import diagnosis
 from steeltrap.runtime.clock import SystemClock
 
 Run = Callable[..., Any]
@@ -77,7 +77,7 @@ def test_folders_of_a_network_and_of_syncing_programs_are_warned_of(
     set_to(tmp_path / "mounted")
     (tmp_path / "mounted").mkdir(exist_ok=True)
     assert "drive" not in dict(checks(run("doctor", "--json")))
-    monkeypatch.setattr(drives, "_mounts", lambda: f"server:/export {tmp_path / 'mounted'} nfs4 rw 0 0")
+    monkeypatch.setattr(diagnosis, "_mounts", lambda: f"server:/export {tmp_path / 'mounted'} nfs4 rw 0 0")
     assert ("drive", "warning") in checks(run("doctor", "--json"))
     assert "is on a network drive (nfs4)" in run("doctor").stdout
 

@@ -21,9 +21,8 @@ from steeltrap.model import Caller, JsonObject, Permissions, UserRef
 from steeltrap.servers.asgi.app import create_app
 from steeltrap.servers.asgi.middleware import ProtectedResource
 from steeltrap.servers.auth.api_keys import ApiKeys, KeysOrTokens
-from steeltrap.servers.auth.identity import Authorizer, ClaimNames
+from steeltrap.servers.auth.identity import Authorizer, ClaimNames, RequiredScopes, scopes_of
 from steeltrap.servers.auth.oidc import IssuerKeys, OidcTokens
-from steeltrap.servers.auth.scopes import RequiredScopes, scopes_of
 from steeltrap.servers.aws_lambda.agents import agent_handler, interceptor_handler
 from steeltrap.servers.aws_lambda.asgi import app_handler, mcp_handler
 from steeltrap.servers.aws_lambda.metadata import metadata_handler

@@ -14,7 +14,7 @@ from steeltrap.invoke import Door
 from steeltrap.maintenance import Run
 from steeltrap.model import Caller, UserRef
 from steeltrap.ports import Deadline
-from steeltrap.runtime.closing import Closer, closing_behind
+from steeltrap.runtime.background import Closer, closing_in_background
 from steeltrap.runtime.local import open_door
 from steeltrap.settings import read_settings
 
@@ -36,7 +36,7 @@ def plain(tmp_path: Path, clock: SettableClock) -> Iterator[Door]:
 
 @pytest.fixture
 def door(plain: Door) -> Iterator[Door]:
-    with closing_behind(plain) as door:
+    with closing_in_background(plain) as door:
         yield door
 
 
@@ -103,7 +103,7 @@ def test_a_retrieval_finds_what_was_appended_just_before_it(door: Door) -> None:
 def test_a_retrieval_closes_what_an_earlier_process_left_idle(plain: Door, clock: SettableClock) -> None:
     say(replace(plain, background=Elsewhere()), "The heron fishes.")
     clock.advance(minutes=15)
-    with closing_behind(plain) as door:
+    with closing_in_background(plain) as door:
         [found] = ask(door, "episodic.retrieve_memory_raw", query="heron")
     assert found["content"] == "User: The heron fishes."
 
@@ -134,7 +134,7 @@ def test_one_users_closing_fails_no_other_and_is_made_up_for(plain: Door, clock:
 
 
 def test_nothing_is_closed_after_the_end(plain: Door, clock: SettableClock) -> None:
-    with closing_behind(plain) as door:
+    with closing_in_background(plain) as door:
         pass
     say(door, *(f"heron {i}" for i in range(50)))
     assert episodes(door) == []

@@ -4,7 +4,7 @@ from pathlib import Path, PurePosixPath, PureWindowsPath
 
 import pytest
 
-from steeltrap.cli import drives
+from steeltrap.cli import diagnosis
 
 LINUX = r"""
 /dev/sda1 / ext4 rw,relatime 0 0
@@ -38,13 +38,13 @@ server:/export on /Volumes/export (nfs, nodev, nosuid)
     ],
 )
 def test_the_file_system_is_that_of_the_nearest_mount(mounts: str, path: str, system: str | None) -> None:
-    assert drives.file_system(path, mounts) == system
+    assert diagnosis.file_system(path, mounts) == system
 
 
 def test_a_network_drive_is_one_and_a_disk_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert drives.network_drive(tmp_path) is None
-    monkeypatch.setattr(drives, "_mounts", lambda: f"server:/export {tmp_path} nfs rw 0 0")
-    assert drives.network_drive(tmp_path) == "nfs"
+    assert diagnosis.network_drive(tmp_path) is None
+    monkeypatch.setattr(diagnosis, "_mounts", lambda: f"server:/export {tmp_path} nfs rw 0 0")
+    assert diagnosis.network_drive(tmp_path) == "nfs"
 
 
 @pytest.mark.parametrize(
@@ -62,4 +62,4 @@ def test_a_network_drive_is_one_and_a_disk_is_none(tmp_path: Path, monkeypatch: 
     ],
 )
 def test_a_synced_folder_is_known_by_its_path(path: PurePosixPath, program: str | None) -> None:
-    assert drives.syncing_program(path) == program
+    assert diagnosis.syncing_program(path) == program

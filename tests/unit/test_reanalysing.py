@@ -17,9 +17,9 @@ from faults.real_server import MAIN, environment
 from steeltrap.engine import upkeep
 from steeltrap.invoke import Door
 from steeltrap.model import Caller, Embedding, UserRef
-from steeltrap.runtime import reanalysing
+from steeltrap.runtime import background
+from steeltrap.runtime.background import reanalysing_in_background
 from steeltrap.runtime.local import open_door
-from steeltrap.runtime.reanalysing import reanalysing_behind
 from steeltrap.settings import read_settings
 from steeltrap.stores.sqlite.rows import to_terms
 from steeltrap.text.words import WORDS_VERSION
@@ -124,7 +124,7 @@ def test_after_an_upgrade_every_users_texts_are_analysed_again_behind_the_calls(
     fill(open_folder(), tmp_path, ["ana", "ben"])
     door = open_folder()
     assert texts(ask(door, "core.search", "ana", query="heron", precision="relevant")).isdisjoint(HERONS)
-    with reanalysing_behind(door):
+    with reanalysing_in_background(door):
         until(lambda: analyses(tmp_path) == {WORDS_VERSION})
     for user in ("ana", "ben"):
         assert set(HERONS) <= texts(ask(door, "core.search", user, query="heron", precision="relevant"))
@@ -136,7 +136,7 @@ def test_meanwhile_a_search_answers_by_the_words_of_today_and_is_no_failure(
     fill(open_folder(), tmp_path)
     door = open_folder()
     embedder.closed = True
-    with reanalysing_behind(door):
+    with reanalysing_in_background(door):
         assert embedder.reached.wait(SECONDS)
         by_word = ask(door, "core.search", "ana", query="цаплю", precision="all", limit=3)
         assert (texts(by_word), by_word["outcome"]["kind"]) == (set(HERONS), "found")
@@ -152,13 +152,13 @@ def test_a_server_that_stops_ends_it_after_a_block_and_the_next_one_finishes_it(
     open_folder: Callable[[], Door], tmp_path: Path, embedder: Polyglot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stopped = threading.Event()
-    monkeypatch.setattr(reanalysing, "Event", lambda: stopped)
+    monkeypatch.setattr(background, "Event", lambda: stopped)
     monkeypatch.setattr(upkeep, "_REANALYSED_AT_ONCE", 1)
     fill(open_folder(), tmp_path)
     door = open_folder()
     embedder.closed = True
     with contextlib.ExitStack() as server:
-        server.enter_context(reanalysing_behind(door))
+        server.enter_context(reanalysing_in_background(door))
         assert embedder.reached.wait(SECONDS)
         stopping = threading.Thread(target=server.pop_all().close)
         stopping.start()
@@ -168,7 +168,7 @@ def test_a_server_that_stops_ends_it_after_a_block_and_the_next_one_finishes_it(
     assert embedder.texts == 1
     assert analyses(tmp_path) == {1}
     stopped.clear()
-    with reanalysing_behind(open_folder()):
+    with reanalysing_in_background(open_folder()):
         until(lambda: analyses(tmp_path) == {WORDS_VERSION})
     assert set(HERONS) <= texts(ask(door, "core.search", "ana", query="heron", precision="relevant"))
 
@@ -179,7 +179,7 @@ def test_a_file_that_cannot_be_read_keeps_no_other_user_from_it(
     fill(open_folder(), tmp_path, ["ana", "ben"])
     damaged, whole = sorted(tmp_path.glob("users/*/*.db"))
     damaged.write_bytes(b"no database" * 100)
-    with reanalysing_behind(open_folder()):
+    with reanalysing_in_background(open_folder()):
         until(lambda: "analysing memories again failed" in caplog.text)
     with contextlib.closing(apsw.Connection(str(whole))) as raw:
         assert raw.execute("SELECT value FROM meta WHERE key = 'analysis'").fetchall() == [(WORDS_VERSION,)]

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from clock import NOON
 from steeltrap.model import Memory
 from steeltrap.ranking.budget import count_whole, estimate_tokens
-from steeltrap.text.english_forms import FORMS
 from steeltrap.text.sentences import CHUNK_CHARACTERS, OVERLAP_CHARACTERS, chunks, cut, extract, sentences
 from steeltrap.text.words import (
+    FORMS,
     STOP_WORDS,
     WORDS_VERSION,
     fold_case,

@@ -89,15 +89,14 @@ def mcp(
     ] = None,
 ) -> None:
     """Serve MCP over stdin and stdout, for an MCP client."""
-    from ..runtime.closing import closing_behind
-    from ..runtime.reanalysing import reanalysing_behind
+    from ..runtime.background import closing_in_background, reanalysing_in_background
     from ..servers.mcp import run_stdio
     from .session import opened
 
     with (
         opened(data=data, user=user, agent=agent, conversation=conversation) as memory,
-        closing_behind(memory.door) as door,
-        reanalysing_behind(door, [memory.caller.user] if memory.settings.store_kind != "aws" else []),
+        closing_in_background(memory.door) as door,
+        reanalysing_in_background(door, [memory.caller.user] if memory.settings.store_kind != "aws" else []),
     ):
         scope = _scope_of_project(memory.settings.project if project is None else project)
         caller = replace(memory.caller, project=scope)

@@ -1,7 +1,7 @@
 """Clients: the tools as calls of Python, in this process, against a server, or against deployed functions.
 
-    connecting ─> calling, calling_in_loop ─> over_http, over_lambda, over_folder ─> tool_table, answers
-    in_process, in_loop: the engine on one folder, which `over_folder` alone imports, when it is asked for one
+    connecting ─> calling, calling_in_loop ─> over_http, over_lambda ─> tool_table, answers
+    in_process, in_loop: the engine on one folder, which `connecting` alone imports, when it is asked for one
 
 Here: what a call looks like, its types for editors, and what is safe to repeat. Not here: what a tool does. Programs
 import it, and so does `integrations`.

@@ -5,7 +5,6 @@ pass the contract tests of its port (`tests/contracts`). The engine only ever ge
 memories, from which no other user's can be reached.
 """
 
-from .changes import Change, Close, Create, Entry, Guard, Replace
 from .embedder import Calibrating, Embedder, KnowsWords, Levels, Revised, Scale, SharedLevels
 from .index import Document, Index, Indexed, IndexedCandidate, IndexedNeighbour, IndexedSurroundings, Tombstone
 from .logs import BaseName, Log, Logs, Marker, hour_of
@@ -24,7 +23,12 @@ from .services import (
     SweepsDue,
 )
 from .space import (
+    Change,
+    Close,
+    Create,
+    Entry,
     Gone,
+    Guard,
     IdStarts,
     LatestWrites,
     LinkedTo,
@@ -34,6 +38,7 @@ from .space import (
     OpenTurns,
     Pending,
     Probe,
+    Replace,
     Space,
     SupersededBy,
     TextKey,

@@ -14,7 +14,7 @@ from ...model import Caller
 from ...text.schemas import Bounds
 from ..asgi.admission import Admission
 from ..http import FAULT
-from . import changing, choosing, imports, reading, transfer
+from . import changing, choosing, reading, transfer
 from . import sessions as signing
 from .answering import PRIVATE, SECURITY, Console, check_origin, fields, is_fragment, refused, respond, timezone_of
 from .reference import reference_routes
@@ -37,9 +37,9 @@ _PAGES: Final[Sequence[tuple[str, Handler]]] = (
     ("/console/new", changing.new_form),
     ("/console/merge", choosing.merge_form),
     ("/console/transfer", transfer.transfer_page),
-    ("/console/imports", imports.imports_page),
-    ("/console/imports/{id}", imports.import_page),
-    ("/console/imports/{id}/undo", imports.undo_import_form),
+    ("/console/imports", transfer.imports_page),
+    ("/console/imports/{id}", transfer.import_page),
+    ("/console/imports/{id}/undo", transfer.undo_import_form),
     ("/console/memories/{id}", reading.memory_page),
     ("/console/memories/{id}/edit", changing.edit_form),
     ("/console/memories/{id}/forget", changing.forget_form),
@@ -54,7 +54,7 @@ _CHANGES: Final[Sequence[tuple[str, Handler]]] = (
     ("/console/memories/{id}/restore", changing.restore),
     ("/console/memories/{id}/undo", changing.undo),
     ("/console/memories/{id}/forget", changing.forget),
-    ("/console/imports/{id}/undo", imports.undo_import),
+    ("/console/imports/{id}/undo", transfer.undo_import),
 )
 
 

@@ -1,4 +1,7 @@
-"""Import by dropping a file, and export: both take long, so both answer in parts."""
+"""Import by dropping a file, the pages of earlier imports with their undo, and export.
+
+Import and export take long, so both answer in parts.
+"""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -6,6 +9,7 @@ from dataclasses import asdict, dataclass, field
 from datetime import tzinfo
 from functools import partial
 from typing import Any, Final
+from urllib.parse import quote
 
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
@@ -16,13 +20,13 @@ from ...errors import SteeltrapError, Unavailable
 from ...importers import Filing, Flaw, parts, survey
 from ...importers.running import Tally, close, recorded, run
 from ...invoke import refusal
-from ...model import DEFAULT_SCOPE, Caller
+from ...model import DEFAULT_SCOPE, Caller, JsonObject
 from ...ports import Deadline
 from ...text.dates import day_text
 from ..asgi.admission import Admission
 from ..http import FAULT, compact
 from .answering import SECURITY, Console, check_origin, refused, respond, timezone_of
-from .rendering import Page, PageRequest
+from .rendering import Page, PageRequest, number_of, row, url, when
 from .uploads import Upload, receive
 
 LINES: Final = "application/x-ndjson"
@@ -219,3 +223,71 @@ def _run(console: Console, caller: Caller, upload: Upload, progress: Progress, z
         progress.error = FAULT
     finally:
         upload.close()
+
+
+_RUNS: Final = 20
+"""Imports on a page."""
+_ROWS: Final = 25
+"""Memories on the page of an import."""
+
+
+def imports_page(request: PageRequest) -> Page:
+    """The imports, the latest first, a page at a time."""
+    offset = number_of(request.query, "offset")
+    page = request.ask("list_imports", limit=_RUNS, offset=offset)
+    following = offset + _RUNS
+    values = {
+        "runs": [_import_values(request, run) for run in page["imports"]],
+        "total": page["total"],
+        "more": url("/console/imports", offset=following) if following < page["total"] else "",
+    }
+    return Page(template="imports.html", values=values)
+
+
+def import_page(request: PageRequest) -> Page:
+    """One import: what became of each file, and the memories that it brought. Raises NotFound."""
+    [run] = request.ask("list_imports", id=request.id)["imports"]
+    offset = number_of(request.query, "offset")
+    answer = request.ask(
+        "list", import_id=run["id"], order="happened", limit=_ROWS, offset=offset, include_superseded=True
+    )
+    following = offset + _ROWS
+    values: JsonObject = {
+        "run": _import_values(request, run),
+        "files": run.get("files", []),
+        "more_files": max(0, run.get("file_count", 0) - len(run.get("files", ()))),
+        "rows": [row(memory, request.zone) for memory in answer["memories"]],
+        "total": answer["total"],
+        "more": url(_path(run), offset=following) if following < answer["total"] else "",
+        "grouped": False,
+        "chooses": False,
+        "words": [],
+        "last_day": "",
+    }
+    return Page(template="import.html", part="rows.html", values=values)
+
+
+def undo_import_form(request: PageRequest) -> Page:
+    """The page that says what an undo takes back, and the button that does it."""
+    return Page(template="undo_import.html", values={"id": request.id, "undone": None})
+
+
+def undo_import(request: PageRequest) -> Page:
+    """Take an import back, and show what was left because it was changed since."""
+    undone: JsonObject = request.ask("undo_import", id=request.id)
+    return Page(template="undo_import.html", values={"id": request.id, "undone": {"more": False, **undone}})
+
+
+def _import_values(request: PageRequest, run: JsonObject) -> dict[str, Any]:
+    ended = run.get("undone_at") or run.get("finished_at")
+    return {
+        **{"formats": [], "episodes": 0, "kept": 0, "found": 0},
+        **run,
+        "began": when(run["started_at"], request.zone),
+        "ended": when(ended, request.zone) if ended else "",
+        "path": _path(run),
+    }
+
+
+def _path(run: JsonObject) -> str:
+    return f"/console/imports/{quote(run['id'], safe='')}"

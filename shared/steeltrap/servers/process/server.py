@@ -96,9 +96,9 @@ def _check(store: MemoryStore) -> None:
 
 def _upkeep(door: "Door", plan: Plan) -> AbstractContextManager[None]:
     """Upkeep that one process of a server does once. That of the cloud's store is scheduled: reads cost there."""
-    from ...runtime.reanalysing import reanalysing_behind
+    from ...runtime.background import reanalysing_in_background
 
-    return reanalysing_behind(door) if plan.settings.store == "sqlite" else nullcontext()
+    return reanalysing_in_background(door) if plan.settings.store == "sqlite" else nullcontext()
 
 
 @contextmanager
@@ -135,7 +135,7 @@ def _work(plan: Plan, listener: socket.socket, serves: Callable[[], None]) -> No
 def _serve(plan: Plan, known_by: Authentication, listener: socket.socket, serves: Callable[[], None]) -> None:
     """Serve in this process until it is told to stop."""
     from ...runtime import local as runtime
-    from ...runtime.closing import closing_behind
+    from ...runtime.background import closing_in_background
     from ..asgi.admission import MAX_CALLS_AT_ONCE
     from ..asgi.app import create_app
     from ..asgi.hooks import hook_routes
@@ -153,7 +153,7 @@ def _serve(plan: Plan, known_by: Authentication, listener: socket.socket, serves
         metrics.caches = opened.store
     _check(opened.store)
     ending = ExitStack()
-    door = ending.enter_context(closing_behind(opened))
+    door = ending.enter_context(closing_in_background(opened))
     assert plan.hooks is not None
     ending.callback(server_file.remove, str(settings.data), plan.hooks)
     app = create_app(
