@@ -240,7 +240,7 @@ def _answer(call: Call, request: Search, plan: _Plan, ranking: _Ranking, rerank:
 def _corrected(call: Call, query: Query, text: str, matches: Matches) -> dict[str, str]:
     """The misspelt words of a query, each with what the user's own memories have in its place."""
     frequencies = matches.candidates.frequencies
-    if not query.by_term or matches.degraded or all(frequencies.values()):
+    if not query.by_term or matches.degraded or not matches.stored or all(frequencies.values()):
         return {}
     from ..text.spelling import best_correction, corrections, misspelt
 

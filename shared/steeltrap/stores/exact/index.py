@@ -93,7 +93,7 @@ class Index:
                 if row is not None:
                     fresh.append(row)
             self._add(fresh)
-        self._postings.merge_tail()
+        self._postings.sort()
         self._speakers = None
         self.change = change
 

@@ -2,15 +2,14 @@
 
 A word is a digest of 8 bytes, the same in every store.
 
-Two parts: sorted arrays made when the index is loaded, and a short unsorted tail for what came since,
-merged in when it has grown.
+Two sorted parts: one made when the index is loaded, and a short one of what came since, merged in when it has grown.
 """
 
 from collections.abc import Sequence
 from functools import lru_cache
 from hashlib import blake2b
 from itertools import accumulate
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,10 +34,13 @@ def _digest(word: str) -> bytes:
 _remembered: Final = lru_cache(maxsize=MOST_KEPT)(_digest)
 
 
-_TAIL: Final = 4096
-_ROOM: Final = 256
+_MOST_RECENT: Final = 4096
+_MOST_WORDS: Final = 100
+"""Words of one search whose digests are remembered."""
 _POSTING_BYTES: Final = 8 + 4 + 2
 Posting = tuple[NDArray[np.int32], NDArray[np.uint16]]
+Part = tuple[NDArray[np.uint64], NDArray[np.int32], NDArray[np.uint16]]
+"""Digests, each with a slot that has the term, and how often."""
 TermScores = list[tuple[NDArray[np.int32], NDArray[np.float64]]]
 
 
@@ -46,43 +48,29 @@ class Postings:
     """Terms as 64-bit digests, each with the slots that have it and how often."""
 
     def __init__(self) -> None:
-        self._terms: NDArray[np.uint64] = np.empty(0, np.uint64)
-        self._slots: NDArray[np.int32] = np.empty(0, np.int32)
-        self._counts: NDArray[np.uint16] = np.empty(0, np.uint16)
-        self._tail = _empty_tail(_ROOM)
-        self._tail_size = 0
+        self._main = self._recent = _EMPTY
+        self._unsorted: list[Part] = []
 
     def add(self, slot: int, terms: Sequence[bytes]) -> NDArray[np.int64]:
         """Add the stored terms of memories from a slot on; answers their lengths in tokens."""
         distinct = np.fromiter((len(of_one) // 10 for of_one in terms), np.int64, len(terms))
-        start, stop = self._tail_size, self._tail_size + int(distinct.sum())
-        if stop > len(self._tail[0]):
-            larger = _empty_tail(2 * stop)
-            for i, part in enumerate(self._tail):
-                larger[i][:start] = part[:start]
-            self._tail = larger
         digests = b"".join([of_one[: 8 * (len(of_one) // 10)] for of_one in terms])
         counts = np.frombuffer(b"".join([of_one[8 * (len(of_one) // 10) :] for of_one in terms]), "<u2")
-        self._tail[0][start:stop] = np.frombuffer(digests, "<u8")
-        self._tail[1][start:stop] = np.repeat(np.arange(slot, slot + len(terms)), distinct)
-        self._tail[2][start:stop] = counts
-        self._tail_size = stop
+        slots = np.repeat(np.arange(slot, slot + len(terms), dtype=np.int32), distinct)
+        self._unsorted.append((np.frombuffer(digests, "<u8"), slots, counts))
         up_to = np.concatenate(([0], counts.cumsum(dtype=np.int64)))
         ends = distinct.cumsum()
         lengths: NDArray[np.int64] = up_to[ends] - up_to[ends - distinct]
         return lengths
 
-    def merge_tail(self) -> None:
-        """Merge the tail in when it has grown to a quarter of the rest."""
-        if self._tail_size <= max(_TAIL, len(self._terms) // 4):
+    def sort(self) -> None:
+        """Sort in what was added. Before this no search finds it."""
+        if not self._unsorted:
             return
-        size = self._tail_size
-        terms = np.concatenate((self._terms, self._tail[0][:size]))
-        order = np.argsort(terms, kind="stable")
-        self._terms = terms[order]
-        self._slots = np.concatenate((self._slots, self._tail[1][:size]))[order]
-        self._counts = np.concatenate((self._counts, self._tail[2][:size]))[order]
-        self._tail, self._tail_size = _empty_tail(_ROOM), 0
+        self._recent = _sorted(self._recent, *self._unsorted)
+        self._unsorted = []
+        if len(self._recent[0]) > max(_MOST_RECENT, len(self._main[0]) // 4):
+            self._main, self._recent = _sorted(self._main, self._recent), _EMPTY
 
     def scores(
         self,
@@ -119,37 +107,39 @@ class Postings:
 
     def size(self) -> int:
         """Bytes held, about."""
-        return (len(self._terms) + self._tail_size) * _POSTING_BYTES
+        return (len(self._main[0]) + len(self._recent[0])) * _POSTING_BYTES
 
     def _find(self, tokens: Sequence[str]) -> dict[str, Posting]:
         """The slots that have each token that any has, and how often."""
         words = list(dict.fromkeys(tokens))
-        digests = np.frombuffer(b"".join(map(word_digest, words)), "<u8")
-        starts, stops = self._terms.searchsorted(digests).tolist(), self._terms.searchsorted(digests, "right").tolist()
-        tail, slots, counts = (part[: self._tail_size] for part in self._tail)
-        # The hundreds of spellings that a word may have are not looked for one by one.
-        ordered = np.sort(digests)
-        recent = set(tail[ordered[ordered.searchsorted(tail, "right") - 1] == tail].tolist()) if len(tail) else ()
+        # The hundreds of spellings that a word may have would push out the words that people use.
+        digest = word_digest if len(words) <= _MOST_WORDS else _digest
+        digests = np.frombuffer(b"".join(map(digest, words)), "<u8")
         postings: dict[str, Posting] = {}
-        for token, digest, start, stop in zip(words, digests.tolist(), starts, stops, strict=True):
-            if start == stop and digest not in recent:
-                continue
-            posting = self._slots[start:stop], self._counts[start:stop]
-            if digest in recent:
-                at = (tail == digest).nonzero()[0]
-                posting = np.concatenate((posting[0], slots[at])), np.concatenate((posting[1], counts[at]))
-            postings[token] = posting
+        for terms, slots, counts in (self._main, self._recent):
+            starts, stops = terms.searchsorted(digests).tolist(), terms.searchsorted(digests, "right").tolist()
+            for word, start, stop in zip(words, starts, stops, strict=True):
+                if start == stop:
+                    continue
+                posting = slots[start:stop], counts[start:stop]
+                if (other := postings.get(word)) is not None:
+                    posting = np.concatenate((other[0], posting[0])), np.concatenate((other[1], posting[1]))
+                postings[word] = posting
         return postings
 
 
 _NONE: Final[Posting] = np.empty(0, np.int32), np.empty(0, np.uint16)
+_EMPTY: Final[Part] = np.empty(0, np.uint64), *_NONE
+
+
+def _sorted(*parts: Part) -> Part:
+    """All postings of some parts, by their terms, those of a term in the order of the parts."""
+    terms, slots, counts = (np.concatenate(columns) for columns in zip(*parts, strict=True))
+    order = np.argsort(terms, kind="stable")
+    return terms[order], slots[order], counts[order]
 
 
 def _admitted(posting: Posting, among: NDArray[np.bool_]) -> Posting:
     slots, counts = posting
     admitted = among[slots]
     return slots[admitted], counts[admitted]
-
-
-def _empty_tail(size: int) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-    return np.empty(size, np.uint64), np.empty(size, np.int32), np.empty(size, np.uint16)
