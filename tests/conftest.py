@@ -83,21 +83,28 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     STEELTRAP_TEST_EACH the first case with each value: every surface and every input, not every input on every surface.
 
     Another Python, library or store differs in kind, which one case shows; hundreds of inputs were tried on the first.
+    A run on the cloud's store keeps what opens a store: anything else would be the same test again.
     """
+    if chosen() == "aws":
+        _keep(config, items, [item for item in items if "open_store" in getattr(item, "fixturenames", ())])
     first, each = _folders("STEELTRAP_TEST_FIRST"), _folders("STEELTRAP_TEST_EACH")
     if not first | each:
         return
     seen: set[tuple[str, str, int]] = set()
-    kept, left_out = [], []
+    kept = []
     for item in items:
         test, cases = item.nodeid.partition("[")[0], getattr(item, "callspec", None)
         values = {(test, "", 0)}
         if item.path.parent in each and cases is not None:
             values = {(test, name, id(value)) for name, value in cases.params.items()}
-        is_kept = item.path.parent not in first | each or not values <= seen
-        (kept if is_kept else left_out).append(item)
+        if item.path.parent not in first | each or not values <= seen:
+            kept.append(item)
         seen |= values
-    config.hook.pytest_deselected(items=left_out)
+    _keep(config, items, kept)
+
+
+def _keep(config: pytest.Config, items: list[pytest.Item], kept: list[pytest.Item]) -> None:
+    config.hook.pytest_deselected(items=list(set(items) - set(kept)))
     items[:] = kept
 
 

@@ -213,6 +213,7 @@ def _seen(result: Result) -> str:
     )
 
 
+@pytest.mark.usefixtures("open_store")  # which it asks for by name: pytest doesn't see it
 @pytest.mark.parametrize("tool", CATALOGUE.tools(), ids=lambda tool: tool.full_name)
 def test_whatever_eve_sends_she_is_answered_as_if_ana_did_not_exist(request: pytest.FixtureRequest, tool: Tool) -> None:
     there, alone, ids = request.getfixturevalue("kept_worlds" if tool.access == "read" else "worlds")
