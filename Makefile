@@ -80,8 +80,9 @@ $(VENV)/.browsing: $(TESTABLE)
 	$(PIP) $(LOCKED) --group browser
 	@touch $@
 
-# All that the targets of .ci/run install, for `make --jobs`.
-.build/everything: $(VENV)/.browsing $(CONSOLE) $(CONFORMANCE) $(TYPESCRIPT) .build/lowest/.installed .build/sam/.installed .build/image/.installed \
+# All that the targets of .ci/run install; first what `make test` may find in the checkout or its environment.
+.build/first: $(VENV)/.browsing $(CONSOLE) $(CONFORMANCE) $(TYPESCRIPT)
+.build/everything: .build/first .build/lowest/.installed .build/sam/.installed .build/image/.installed \
   .build/schemathesis/.installed .build/agents/.installed .build/chart/.installed
 
 install: $(TESTABLE) ## Create .venv with everything installed
