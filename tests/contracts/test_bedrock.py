@@ -6,6 +6,7 @@ import time
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from threading import Event, Thread
 from types import ModuleType
@@ -70,17 +71,20 @@ class FakeTime:
         self.now += seconds
 
 
+@cache
+def _session() -> boto3.session.Session:
+    # One for all tests: each reads megabytes of what botocore knows of the service.
+    return boto3.session.Session(aws_access_key_id="AKIDEXAMPLE", aws_secret_access_key=SECRET, region_name="eu-west-1")
+
+
 @contextmanager
 def serving() -> Iterator[tuple[BedrockServer, Any]]:
     """A server and a client of it."""
     server = BedrockServer()
     thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
-    session = boto3.session.Session(
-        aws_access_key_id="AKIDEXAMPLE", aws_secret_access_key=SECRET, region_name="eu-west-1"
-    )
     config = Config(retries={"total_max_attempts": 1}, max_pool_connections=16, read_timeout=20)
-    client = session.client("bedrock-runtime", endpoint_url=server.url, config=config)
+    client = _session().client("bedrock-runtime", endpoint_url=server.url, config=config)
     yield server, client
     server.released.set()
     client.close()

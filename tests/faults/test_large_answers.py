@@ -1,6 +1,7 @@
 """Histories and exports of any size are answered in pages of a few MiB, and nothing is left out of them."""
 
 import json
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -34,12 +35,23 @@ def ask(tmp_path: Path) -> Iterator[Memories]:
     memories.door.store.close()
 
 
-@pytest.fixture
-def long(ask: Memories) -> str:
-    """A memory of 120 versions with 45 kB in each."""
+@pytest.fixture(scope="module")
+def made_once(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """The files of a memory of 120 versions with 45 kB in each, and its id."""
+    folder = tmp_path_factory.mktemp("long")
+    ask = Memories(folder)
     id: str = ask("save", content="1" + "-" * 30_000, metadata={"n": "x" * 15_000})["id"]
     for version in range(2, 121):
         ask("update", id=id, content=f"{version}" + "-" * 30_000)
+    ask.door.store.close()
+    return folder / "users", id
+
+
+@pytest.fixture
+def long(ask: Memories, tmp_path: Path, made_once: tuple[Path, str]) -> str:
+    """The memory of 120 versions, in this test's store."""
+    files, id = made_once
+    shutil.copytree(files, tmp_path / "users", dirs_exist_ok=True)
     return id
 
 
