@@ -9,8 +9,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steeltrap.text.transcripts import claude_code, codex, cursor
-from steeltrap.text.transcripts.messages import TranscriptMessage, elements, without_elements
+from steeltrap.text.transcripts import (
+    ClaudeTree,
+    CodexTurn,
+    TranscriptMessage,
+    claude_entry,
+    codex_answer_id,
+    codex_messages,
+    codex_prompt_id,
+    cursor_messages,
+    elements,
+    without_elements,
+)
 
 AT = "2026-03-02T09:15:00.123Z"
 
@@ -46,8 +56,8 @@ CLAUDE = [
 
 
 def claude(lines: list[str]) -> list[tuple[str, str, str]]:
-    entries = [each for each in map(claude_code.entry, lines) if each is not None]
-    tree = claude_code.Tree()
+    entries = [each for each in map(claude_entry, lines) if each is not None]
+    tree = ClaudeTree()
     for each in entries:
         tree.add(each)
     kept = tree.main_line_ids()
@@ -64,7 +74,7 @@ def test_only_what_user_and_assistant_said_is_read() -> None:
 
 
 def test_a_line_says_where_and_when_it_was_said() -> None:
-    entry = claude_code.entry(CLAUDE[1])
+    entry = claude_entry(CLAUDE[1])
     assert entry is not None
     assert (entry.session, entry.folder, entry.parent) == ("s1", "/srv/shop", None)
     assert entry.message is not None
@@ -107,20 +117,20 @@ def test_lines_that_name_each_other_end() -> None:
     ],
 )
 def test_what_nobody_said_is_left_out(content: Any) -> None:
-    entry = claude_code.entry(line("u1", None, "user", content))
+    entry = claude_entry(line("u1", None, "user", content))
     assert entry is not None
     assert entry.message is None
 
 
 @pytest.mark.parametrize("mark", [{"isApiErrorMessage": True}, {"message": {"model": "<synthetic>", "content": "No."}}])
 def test_what_the_program_says_in_the_assistants_name_is_left_out(mark: dict[str, Any]) -> None:
-    entry = claude_code.entry(line("a1", None, "assistant", "Error 529", **mark))
+    entry = claude_entry(line("a1", None, "assistant", "Error 529", **mark))
     assert entry is not None
     assert entry.message is None
 
 
 def test_a_reminder_beside_what_was_typed_is_cut_out() -> None:
-    entry = claude_code.entry(
+    entry = claude_entry(
         line("u1", None, "user", [{"type": "text", "text": "<system-reminder>x</system-reminder>Go <b>on</b>."}])
     )
     assert entry is not None
@@ -131,11 +141,11 @@ def test_a_reminder_beside_what_was_typed_is_cut_out() -> None:
 @pytest.mark.parametrize("text", ["", "{", '{"uuid": "u1", "typ', "[]", "null", "[" * 100_000])
 def test_a_line_of_no_object_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="not a JSON object"):
-        claude_code.entry(text)
+        claude_entry(text)
 
 
 def test_what_no_store_can_keep_is_replaced() -> None:
-    entry = claude_code.entry(r'{"uuid": "u1", "type": "user", "message": {"content": "a\u0000b\ud800c"}}')
+    entry = claude_entry(r'{"uuid": "u1", "type": "user", "message": {"content": "a\u0000b\ud800c"}}')
     assert entry is not None
     assert entry.message == TranscriptMessage(id="u1", role="user", content="a\ufffdb\ufffdc")
 
@@ -168,26 +178,26 @@ CODEX = [
 
 
 def test_codex_turns_have_the_ids_that_its_hooks_are_given() -> None:
-    turn = codex.Turn()
-    assert [(said.id, said.content) for said in codex.messages(enumerate(CODEX), turn)] == [
-        (codex.prompt_id("t1"), "Which port does the shop use?"),
-        (codex.prompt_id("t1", 2), "Look into .env."),
-        (codex.answer_id("t1"), "It uses port 7001."),
-        (codex.prompt_id("t2"), "Thanks."),
+    turn = CodexTurn()
+    assert [(said.id, said.content) for said in codex_messages(enumerate(CODEX), turn)] == [
+        (codex_prompt_id("t1"), "Which port does the shop use?"),
+        (codex_prompt_id("t1", 2), "Look into .env."),
+        (codex_answer_id("t1"), "It uses port 7001."),
+        (codex_prompt_id("t2"), "Thanks."),
     ]
     assert turn.begins_at == 9
 
 
 def test_codex_is_read_on_from_the_turn_that_was_last_begun() -> None:
-    turn = codex.Turn()
-    list(codex.messages(enumerate(CODEX[:10]), turn))
-    rest = codex.messages(list(enumerate(CODEX))[turn.begins_at :], codex.Turn())
-    assert [said.id for said in rest] == [codex.prompt_id("t2")]
+    turn = CodexTurn()
+    list(codex_messages(enumerate(CODEX[:10]), turn))
+    rest = codex_messages(list(enumerate(CODEX))[turn.begins_at :], CodexTurn())
+    assert [said.id for said in rest] == [codex_prompt_id("t2")]
 
 
 def test_codex_lines_without_a_turn_say_nothing() -> None:
     assert (
-        list(codex.messages(enumerate([event(type="user_message", message="Old form"), "{", "7"]), codex.Turn())) == []
+        list(codex_messages(enumerate([event(type="user_message", message="Old form"), "{", "7"]), CodexTurn())) == []
     )
 
 
@@ -206,23 +216,23 @@ CURSOR = [
 
 
 def test_cursor_messages_are_what_was_typed_and_answered() -> None:
-    said = list(cursor.messages(enumerate(CURSOR)))
+    said = list(cursor_messages(enumerate(CURSOR)))
     assert [(each.role, each.content) for each in said] == [
         ("user", "Which port does the shop use?"),
         ("assistant", "I look it up."),
         ("assistant", "It uses port 7001."),
     ]
     assert [each.id.partition("-")[0] for each in said] == ["0", "1", "3"]
-    assert said == list(cursor.messages(enumerate(CURSOR)))
+    assert said == list(cursor_messages(enumerate(CURSOR)))
 
 
 def test_cursor_lines_that_were_written_anew_are_other_messages() -> None:
-    first, second = (next(iter(cursor.messages([(3, block("user", text))]))) for text in ("Go left.", "Go right."))
+    first, second = (next(iter(cursor_messages([(3, block("user", text))]))) for text in ("Go left.", "Go right."))
     assert first.id != second.id
 
 
 def test_cursor_text_without_a_query_tag_is_kept_as_typed() -> None:
-    [said] = cursor.messages([(0, block("user", "<timestamp>now</timestamp>Why is <b>this</b> bold?"))])
+    [said] = cursor_messages([(0, block("user", "<timestamp>now</timestamp>Why is <b>this</b> bold?"))])
     assert said.content == "Why is <b>this</b> bold?"
 
 

@@ -12,7 +12,7 @@ Claude.ai's export is `conversations.json`, and `memories.json` with what Claude
 further messages with the same `parent_message_uuid`. Anthropic publishes no schema; see
 github.com/Superkikim/nexus-ai-chat-importer (issues 22 and 73) and github.com/Sinity/polylogue, docs/providers.
 
-Claude Code's transcripts are one file per session, which `text.transcripts.claude_code` reads. A message keeps the id
+Claude Code's transcripts are one file per session, which `text.transcripts` reads. A message keeps the id
 of its line and a conversation that of its session, so that hooks which append the same session later add only what is
 new.
 """
@@ -34,10 +34,8 @@ from ..model import Draft, JsonObject, Message, When, to_moment
 from ..project import Project, project_of
 from ..text.limits import check_json
 from ..text.titles import TITLE
-from ..text.transcripts import claude_code
-from ..text.transcripts import messages as branches
-from ..text.transcripts.messages import TranscriptMessage as InTranscript
-from ..text.transcripts.messages import cleaned, within
+from ..text.transcripts import LEFT, ClaudeEntry, ClaudeTree, claude_entry, cleaned, last_leaf, mended, way_to, within
+from ..text.transcripts import TranscriptMessage as InTranscript
 from .items import Filing, Flaw, Item, LeftOut, Part, moment
 from .json_values import Damage, Value
 from .markdown import sections
@@ -147,7 +145,7 @@ def _chatgpt_chat(body: JsonObject, zone: tzinfo | None) -> Chat:
             and _chatgpt_unseen(message) is None
             and cleaned(_chatgpt_text(within(message, "content")))
         ):
-            chat.leave_out(branches.LEFT)
+            chat.leave_out(LEFT)
     return chat
 
 
@@ -157,11 +155,11 @@ def _chatgpt_way(mapping: JsonObject, messages: Mapping[str, JsonObject], leaf: 
     for id, node in mapping.items():
         parent = node.get("parent") if isinstance(node, dict) else None
         parent_of[id] = parent if isinstance(parent, str) else None
-    parents = branches.mended(parent_of)
+    parents = mended(parent_of)
     if not isinstance(leaf, str) or leaf not in mapping:
         times = {id: _number(message.get("create_time")) for id, message in messages.items()}
-        leaf = branches.last_leaf(parents, times, messages)
-    return dict.fromkeys(branches.way(parents, leaf))
+        leaf = last_leaf(parents, times, messages)
+    return dict.fromkeys(way_to(parents, leaf))
 
 
 def _say_chatgpt(chat: Chat, node_id: str, message: JsonObject, zone: tzinfo | None) -> None:
@@ -240,7 +238,7 @@ def _claude_chat(body: JsonObject, zone: tzinfo | None) -> Chat:
         if role is None:
             chat.leave_out("messages of nobody known")
         elif id not in way:
-            chat.leave_out(branches.LEFT)
+            chat.leave_out(LEFT)
     for id in way:
         message = by_id[id]
         role = _ROLES.get(str(message.get("sender")))
@@ -255,15 +253,15 @@ def _claude_chat(body: JsonObject, zone: tzinfo | None) -> Chat:
 def _claude_way(messages: dict[str, JsonObject], leaf: Any, zone: tzinfo | None) -> dict[str, None]:
     """The messages from the first one to the end of the branch that was current, else of the one that was written
     last."""
-    parents = branches.mended(
+    parents = mended(
         {id: parent if isinstance(parent := m.get("parent_message_uuid"), str) else "" for id, m in messages.items()},
         lambda parent: parent.startswith(_ROOT),
     )
     if not isinstance(leaf, str) or leaf not in messages:
         raw_times = {id: time_of(m.get("created_at"), zone) for id, m in messages.items()}
         times = {id: to_moment(at).timestamp() for id, at in raw_times.items() if at}
-        leaf = branches.last_leaf(parents, times, messages)
-    return dict.fromkeys(branches.way(parents, leaf))
+        leaf = last_leaf(parents, times, messages)
+    return dict.fromkeys(way_to(parents, leaf))
 
 
 def _claude_id(message: JsonObject, number: int) -> str:
@@ -293,7 +291,7 @@ def _claude_memories(body: JsonObject, filing: Filing, where: str, at: int) -> I
 _OTHER: Final = ("summary", "file-history-snapshot", "queue-operation", "attachment", "permission-mode", "last-prompt")
 MAX_LINE_BYTES: Final = 64 * 1024 * 1024
 _UNSAID: Final = {"tool": "tool calls and their results", "notice": "notices and summaries of the program"}
-_Told = Sequence[tuple[claude_code.Entry, InTranscript]]
+_Entries = Sequence[tuple[ClaudeEntry, InTranscript]]
 
 
 def is_claude_code(body: JsonObject) -> bool:
@@ -304,9 +302,9 @@ def is_claude_code(body: JsonObject) -> bool:
 
 def claude_code_parts(file: BinaryIO, name: str, before: int, size: int, filing: Filing) -> Iterator[Part]:
     """The one conversation of a file, without branches that the user went back from."""
-    entries: dict[str, claude_code.Entry] = {}
+    entries: dict[str, ClaudeEntry] = {}
     titles: dict[str, str] = {}
-    tree = claude_code.Tree()
+    tree = ClaudeTree()
     left_out: Counter[str] = Counter()
     number = at = 0
     while line := file.readline(MAX_LINE_BYTES):
@@ -314,7 +312,7 @@ def claude_code_parts(file: BinaryIO, name: str, before: int, size: int, filing:
         if not line.strip():
             continue
         try:
-            entry = claude_code.entry(line)
+            entry = claude_entry(line)
         except ValueError:
             cut = "" if line.endswith(b"\n") else ", the file ends in the middle of it"
             yield Flaw(where=f"{name}:{number}", at=before + at, sentence=f"the line is no JSON object{cut}.")
@@ -350,7 +348,7 @@ def _title(line: bytes) -> dict[str, str]:
     return {leaf: title} if body.get("type") == "summary" and isinstance(leaf, str) and isinstance(title, str) else {}
 
 
-def _conversation(messages: _Told, name: str, filing: Filing, title: str) -> Conversation:
+def _conversation(messages: _Entries, name: str, filing: Filing, title: str) -> Conversation:
     last, _ = messages[-1]
     project = _project(last.folder) if last.folder else None
     return Conversation(
@@ -369,7 +367,7 @@ def _conversation(messages: _Told, name: str, filing: Filing, title: str) -> Con
     )
 
 
-def _size(messages: _Told) -> int:
+def _size(messages: _Entries) -> int:
     return sum(len(each.content) for _, each in messages)
 
 

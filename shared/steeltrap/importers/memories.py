@@ -28,7 +28,7 @@ from ..errors import InvalidInput
 from ..model import Draft, JsonObject
 from ..runtime.local import open_foreign_database
 from ..text.json_pieces import parsed
-from ..text.transcripts.messages import cleaned
+from ..text.transcripts import cleaned
 from .items import KEYS, Filing, Flaw, Item, Kept, LeftOut, Part, moment, validity_of
 from .json_values import Value
 

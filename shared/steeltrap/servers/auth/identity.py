@@ -1,4 +1,4 @@
-"""Who calls: from what the transport authenticated to a `Caller`, with the OAuth scopes that limit what it may do.
+"""The caller of a request: from what the transport authenticated to a `Caller`, limited by OAuth scopes.
 
 A token names its scopes in the claim `scope` (RFC 9068) or `scp` (Entra ID, Okta), as a text with spaces between them
 (RFC 6749, section 3.3) or as a list. A scope is compared as a whole, and its case matters: `memory:writer` is not

@@ -16,7 +16,7 @@ from ...model import Caller, UserRef
 from ...runtime import local as runtime
 from ...settings import read_settings
 from ...text.dates import zone_of
-from ...text.transcripts.messages import TranscriptMessage
+from ...text.transcripts import TranscriptMessage
 from . import sessions
 from .command import log
 from .offering import Offer, for_prompt, for_start

@@ -27,8 +27,19 @@ from ...model.frozen import frozen
 from ...project import project_of
 from ...regular_files import append_line, open_regular, read_regular
 from ...text.schemas import has_more_values
-from ...text.transcripts import claude_code, codex, cursor
-from ...text.transcripts.messages import TranscriptMessage, cleaned
+from ...text.transcripts import (
+    ClaudeEntry,
+    ClaudeTree,
+    CodexTurn,
+    TranscriptMessage,
+    claude_entry,
+    cleaned,
+    codex_answer_id,
+    codex_messages,
+    codex_prompt_id,
+    cursor_digest,
+    cursor_messages,
+)
 from .command import FOLDER
 
 Client = Literal["claude-code", "codex", "cursor"]
@@ -116,14 +127,14 @@ def _messages(fields: Mapping[str, Any], client: Client) -> tuple[TranscriptMess
     prompt, answered = cleaned(_text(fields, "prompt")), cleaned(_text(fields, "last_assistant_message"))
     messages: list[TranscriptMessage] = []
     if client == "codex" and (turn := _text(fields, "turn_id")):
-        messages += [TranscriptMessage(id=codex.prompt_id(turn), role="user", content=prompt)] if prompt else []
+        messages += [TranscriptMessage(id=codex_prompt_id(turn), role="user", content=prompt)] if prompt else []
         messages += (
-            [TranscriptMessage(id=codex.answer_id(turn), role="assistant", content=answered)] if answered else []
+            [TranscriptMessage(id=codex_answer_id(turn), role="assistant", content=answered)] if answered else []
         )
     if client == "cursor" and not fields.get("transcript_path") and (turn := _text(fields, "generation_id")):
         answered = cleaned(_text(fields, "text"))
         for role, text in (("user", prompt), ("assistant", answered)):
-            messages += [TranscriptMessage(id=f"{turn}-{cursor.digest(text)}", role=role, content=text)] if text else []  # type: ignore[arg-type]
+            messages += [TranscriptMessage(id=f"{turn}-{cursor_digest(text)}", role=role, content=text)] if text else []  # type: ignore[arg-type]
     return tuple(messages)
 
 
@@ -298,7 +309,7 @@ def blocks(session: Session) -> Iterator[Block]:
         if session.client == "codex":
             yield from _of_codex(lines(), offset, line)
         elif session.client == "cursor":
-            yield from _in_blocks((each, cursor.messages(_numbered(each))) for each in lines())
+            yield from _in_blocks((each, cursor_messages(_numbered(each))) for each in lines())
         else:
             entry_ids = _entry_ids(lines(), file, offset)
             yield from _in_blocks((each, _of_claude_code(each, entry_ids)) for each in lines())
@@ -358,13 +369,13 @@ def _in_blocks(read: Iterable[tuple[_Line, Iterable[TranscriptMessage]]]) -> Ite
 
 def _of_codex(lines: Iterable[_Line], offset: int, number: int) -> Iterator[Block]:
     """A turn of Codex is read again from its start, because its lines don't name it."""
-    turn = codex.Turn(begins_at=number)
+    turn = CodexTurn(begins_at=number)
     starts = {number: offset}
 
     def read() -> Iterator[tuple[_Line, list[TranscriptMessage]]]:
         for line in lines:
             begins_at = turn.begins_at
-            messages = list(codex.messages(_numbered(line), turn))
+            messages = list(codex_messages(_numbered(line), turn))
             if turn.begins_at != begins_at:
                 starts.clear()
                 starts[turn.begins_at] = line.begin
@@ -388,7 +399,7 @@ def _of_claude_code(line: _Line, entry_ids: set[str]) -> Iterator[TranscriptMess
 
 def _entry_ids(lines: Iterable[_Line], file: BinaryIO, offset: int) -> set[str]:
     """The lines of Claude Code that the user did not go back from, which only the whole tree tells."""
-    tree = claude_code.Tree()
+    tree = ClaudeTree()
     for line in lines:
         if (entry := _entry(line)) is not None:
             tree.add(entry)
@@ -417,8 +428,8 @@ def _is_before(file: BinaryIO, offset: int) -> Callable[[str], bool]:
     return is_before
 
 
-def _entry(line: _Line) -> claude_code.Entry | None:
+def _entry(line: _Line) -> ClaudeEntry | None:
     try:
-        return None if line.text is None else claude_code.entry(line.text)
+        return None if line.text is None else claude_entry(line.text)
     except ValueError:
         return None
