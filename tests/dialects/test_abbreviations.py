@@ -107,3 +107,17 @@ def test_two_initials_of_common_words_make_no_memory_relevant(own_door: Door, cl
         own_door.invoke("core.save", {"content": content}, ANA)
     answer = own_door.invoke("agent.recall", {"query": "Which PC do we use?"}, ANA).body
     assert "Nothing close to this among 3 memories" in str(answer)
+
+
+def test_two_initials_of_common_words_raise_no_confidence(own_door: Door, clock: SettableClock) -> None:
+    contents = ("Ben puts plastic cups in the recycling.", "Ana likes green tea.", "The kettle leaks.")
+    guess, *others = _ranked(own_door, clock, contents, "Which PC do we use?")
+    assert guess["content"] == contents[0]
+    assert float(str(guess["confidence"])) <= max(float(str(other["confidence"])) for other in others) + 0.01
+
+
+def test_the_initials_of_a_name_raise_confidence(own_door: Door, clock: SettableClock) -> None:
+    contents = ("New Year's Eve: set menu of seven courses.", "Ana likes green tea.", "The kettle leaks.")
+    best = _ranked(own_door, clock, contents, "Is there a NYE dinner?")[0]
+    assert best["content"] == contents[0]
+    assert float(str(best["confidence"])) > 0.4

@@ -70,7 +70,8 @@ class Fused:
 class Scored:
     """Candidates with their scores, a place each in every column.
 
-    `legs` is the score before any rule added to it. `confidence` is there once `judge` was called.
+    `legs` is the score before any rule added to it. `guessed` is the part of `score` that may be there by chance.
+    `confidence` is there once `judge` was called.
     """
 
     candidates: Candidates
@@ -79,6 +80,7 @@ class Scored:
     legs: Column
     score: Column
     boosts: dict[str, Column] = field(default_factory=dict)
+    guessed: Column | None = None
     importance: Column | None = None
     confidence: Column | None = None
 
@@ -114,17 +116,20 @@ class Scored:
 
         A logistic function of the score of both legs, and of the lead over the best of the others: two memories that
         fit equally well can't both be what one question asks for. Candidates with the same score are taken for copies
-        of each other. docs/ranking.md has what it was fitted to, and how well it holds elsewhere.
+        of each other. What was guessed makes no candidate more likely than the best is without it. docs/ranking.md has
+        what the function was fitted to, and how well it holds elsewhere.
         """
         self.confidence = np.zeros(len(self.candidates))
         if not len(places):
             return
-        score = self.score[places]
-        best = score.max()
-        others = score[score < best - _SAME]
-        second = others.max() if len(others) else 0.0
-        lead = np.where(score >= best - _SAME, _AHEAD * (best - second), _BEHIND * (score - best))
-        self.confidence[places] = 1 / (1 + np.exp(-(_DOUBT + _FIT * self.legs[places] + lead)))
+        legs, score = self.legs[places], self.score[places]
+        if self.guessed is None:
+            self.confidence[places] = _confidence(legs, score)
+            return
+        guessed = self.guessed[places]
+        without = _confidence(legs, score - guessed)
+        likely = np.minimum(_confidence(legs, score), without.max())
+        self.confidence[places] = np.where(guessed > 0, likely, without)
 
     def above(self, least: float, *, related_only: bool) -> Column:
         """The places of the candidates whose cosine is `least` or more, and if `related_only` above the level of
@@ -225,6 +230,11 @@ class Scored:
         self.boosts[rule] = boost
         self.score = self.score + boost
 
+    def guess(self, places: Sequence[int], lift: float) -> None:
+        """Note what of an added score may be there by chance: it may order the candidates, but makes none likely."""
+        self.guessed = np.zeros(len(self.candidates))
+        self.guessed[list(places)] = lift
+
     def raise_legs(self, places: Sequence[int], lift: float) -> None:
         """Count at some places what a rule has added as the score of a word of the query, which passes floors."""
         self.legs = self.legs.copy()
@@ -262,6 +272,16 @@ class Scored:
                 continue
             for tied in np.split(ranked, np.flatnonzero(~is_tied) + 1):
                 yield from sorted(tied.tolist(), key=self.candidates.ids.__getitem__)
+
+
+def _confidence(legs: Column, score: Column) -> Column:
+    """The confidence of each of some candidates, of which one at least has the best score."""
+    best = score.max()
+    others = score[score < best - _SAME]
+    second = others.max() if len(others) else 0.0
+    lead = np.where(score >= best - _SAME, _AHEAD * (best - second), _BEHIND * (score - best))
+    confidence: Column = 1 / (1 + np.exp(-(_DOUBT + _FIT * legs + lead)))
+    return confidence
 
 
 def _best_blocks(places: Column, by: Column) -> Iterator[Column]:
