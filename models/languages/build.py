@@ -25,7 +25,7 @@ import msgpack
 import numpy as np
 import wordfreq
 from numpy.typing import NDArray
-from tokenizers import Tokenizer
+from tokenizers import BertWordPieceTokenizer
 
 from steeltrap.embedders.languages import LATIN, LEXICON, SPACELESS, digest_of, key_of
 from steeltrap.text.words import fold_case
@@ -121,7 +121,7 @@ class Space:
     def __init__(self, encoder: Encoder, name: str) -> None:
         with np.load(STATIC / "model.npz") as arrays:
             table = arrays["table"].astype(np.float32) * arrays["scale"].astype(np.float32)[:, None]
-        tokenizer = Tokenizer.from_file(str(STATIC / "tokenizer.json"))
+        tokenizer = BertWordPieceTokenizer(str(STATIC / "vocab.txt"))
         words = listed("en", ENGLISH[name])
         pieces = {word: tokenizer.encode(word, add_special_tokens=False).ids for word in words}
         whole = [word for word, of in pieces.items() if len(of) == 1 and len(word) > 1]

@@ -6,7 +6,6 @@ The words are those of symspellpy's frequency dictionary and of the vocabulary o
 more names. Words that Spanish or German texts are full of are left out, since they tell that a question isn't English.
 """
 
-import json
 from importlib.resources import files
 from pathlib import Path
 from typing import Final
@@ -29,8 +28,8 @@ GERMAN: Final = frozenset(
 def main() -> None:
     dictionary = files("symspellpy") / "frequency_dictionary_en_82_765.txt"
     listed = {line.split()[0] for line in dictionary.read_text("utf-8-sig").splitlines()}
-    vocabulary = json.loads((PACKAGE / "embedders" / "static_256" / "tokenizer.json").read_text("utf-8"))
-    words = (listed | vocabulary["model"]["vocab"].keys()) - SPANISH - GERMAN
+    pieces = (PACKAGE / "embedders" / "static_256" / "vocab.txt").read_text("utf-8").splitlines()
+    words = (listed | set(pieces)) - SPANISH - GERMAN
     plain = (word for word in words if word.isascii() and word.isalpha() and len(word) >= SHORTEST)
     keys = sorted(set(map(spelling.key, plain)))
     (PACKAGE / "text" / "english_words.bin").write_bytes(b"".join(keys))

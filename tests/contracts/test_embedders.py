@@ -23,7 +23,7 @@ import pytest
 from bench.paraphrases import PARAPHRASES
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
-from tokenizers import Tokenizer
+from tokenizers import BertWordPieceTokenizer
 
 pytest.register_assert_rewrite("contracts.embedder_contract")
 
@@ -399,7 +399,7 @@ def test_static_256_finds_a_hebrew_word_by_its_other_forms() -> None:
 def test_a_broken_file_of_words_is_unavailable_and_stops_no_english_text(
     content: bytes | None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    for name in ("model.npz", "tokenizer.json", "lexicon.npz", "english.npz"):
+    for name in ("model.npz", "vocab.txt", "lexicon.npz", "english.npz"):
         (tmp_path / name).symlink_to(static.FOLDER / name)
     if content is not None:
         (tmp_path / "words.npz").write_bytes(content)
@@ -460,7 +460,7 @@ def test_static_256_glosses_spanish_and_german_in_english_words_and_leaves_other
 def test_a_broken_file_of_glosses_is_unavailable(
     content: bytes | None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    for name in ("model.npz", "tokenizer.json", "lexicon.npz"):
+    for name in ("model.npz", "vocab.txt", "lexicon.npz"):
         (tmp_path / name).symlink_to(static.FOLDER / name)
     if content is not None:
         (tmp_path / "english.npz").write_bytes(content)
@@ -533,7 +533,7 @@ def test_the_short_cut_of_static_256_finds_the_pieces_that_its_tokenizer_finds(t
 @pytest.fixture(scope="module")
 def peer() -> Callable[[str], list[int]]:
     """The package `tokenizers` over the same file."""
-    tokenizer = Tokenizer.from_file(str(static.FOLDER / "tokenizer.json"))
+    tokenizer = BertWordPieceTokenizer(str(static.FOLDER / "vocab.txt"))
     return lambda text: tokenizer.encode(text, add_special_tokens=False).ids
 
 
@@ -556,7 +556,7 @@ def test_word_pieces_are_those_of_tokenizers_for_any_text(peer: Callable[[str], 
     st.lists(st.integers(0, 30_521) | st.sampled_from([100, 101, 999, 1005, 1012, 1024, 1055, 2025, 2079]), max_size=8)
 )
 def test_word_pieces_make_the_words_that_tokenizers_makes(numbers: list[int]) -> None:
-    peer = Tokenizer.from_file(str(static.FOLDER / "tokenizer.json"))
+    peer = BertWordPieceTokenizer(str(static.FOLDER / "vocab.txt"))
     assert STATIC._loaded()._pieces.decode(numbers) == peer.decode(numbers)
 
 
@@ -595,12 +595,12 @@ def test_static_256_gives_up_when_the_texts_take_longer_than_the_timeout() -> No
         embedder.embed(["tea"] * 1000, purpose="document", timeout=3)
 
 
-@pytest.mark.parametrize("broken", ["model.npz", "tokenizer.json", "lexicon.npz"])
+@pytest.mark.parametrize("broken", ["model.npz", "vocab.txt", "lexicon.npz"])
 @pytest.mark.parametrize("damage", ["missing", "other bytes", "cut off", "a bit"])
 def test_broken_files_of_static_256_are_unavailable(
     broken: str, damage: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    for name in ("model.npz", "tokenizer.json", "lexicon.npz"):
+    for name in ("model.npz", "vocab.txt", "lexicon.npz"):
         content = (static.FOLDER / name).read_bytes()
         if name == broken:
             middle = len(content) // 2

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import Stemmer
 
+from ..text.patterns import lazy_pattern
 from ..text.words import arabic_stem, cyrillic_stem, fold_case
 
 if TYPE_CHECKING:
@@ -67,14 +68,14 @@ _LONGEST: Final = 6
 _KEPT: Final = 20_000
 
 _SCRIPTS: Final = (
-    ("ar", re.compile("[\u0621-\u065f\u0670-\u06d3]+")),
-    ("hi", re.compile("[\u0900-\u0963\u0971-\u097f]+")),
-    ("ko", re.compile("[\uac00-\ud7a3]+")),
-    ("ru", re.compile("[\u0400-\u052f]+")),
-    ("zh", re.compile("[\u3400-\u9fff\uf900-\ufaff]+")),
+    ("ar", lazy_pattern("[\u0621-\u065f\u0670-\u06d3]+")),
+    ("hi", lazy_pattern("[\u0900-\u0963\u0971-\u097f]+")),
+    ("ko", lazy_pattern("[\uac00-\ud7a3]+")),
+    ("ru", lazy_pattern("[\u0400-\u052f]+")),
+    ("zh", lazy_pattern("[\u3400-\u9fff\uf900-\ufaff]+")),
 )
-_UKRAINIAN: Final = re.compile("[ієїґІЄЇҐ]")
-_PERSIAN_OR_URDU: Final = re.compile("[\u067e\u0686\u0698\u06af\u0679\u0688\u06d2\u06ba\u06cc]")
+_UKRAINIAN: Final = lazy_pattern("[ієїґІЄЇҐ]")
+_PERSIAN_OR_URDU: Final = lazy_pattern("[\u067e\u0686\u0698\u06af\u0679\u0688\u06d2\u06ba\u06cc]")
 _stemming: Final = threading.Lock()
 
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from ..errors import TooManyFiles, Unavailable
 from ..model import Embedding
+from ..text.patterns import lazy_pattern
 from ..text.words import fold_case, is_hebrew, normalised, tokens
 from .calibration import STATIC_NOVEL, STATIC_SLOPE, STATIC_UNRELATED, STATIC_UNRELATED_JAPANESE
 from .languages import Languages
@@ -44,7 +45,7 @@ _VERY_ENGLISH_WORDS: Final = frozenset(
 _DIGEST_BYTES: Final = 32
 _KEY_BYTES: Final = 8
 _KEPT: Final = 20_000
-_KANA: Final = re.compile("[\u3041-\u3096\u30a1-\u30fa\u30fc]")
+_KANA: Final = lazy_pattern("[\u3041-\u3096\u30a1-\u30fa\u30fc]")
 _SPELLED_OUT: Final = str.maketrans({"ß": "ss", "ä": "ae", "ö": "oe", "ü": "ue"})
 _SHORTEST_PART: Final = 4
 _LONGEST_COMPOUND: Final = 40
@@ -70,7 +71,7 @@ def readable() -> Iterator[None]:
     except Exception as error:
         if TooManyFiles.are_behind(error):
             raise TooManyFiles(part="embedder") from error
-        # numpy, zipfile, json and the file system raise their own.
+        # numpy, zipfile and the file system raise their own.
         raise Unavailable(
             "The model static-256 can't be read: install steeltrap again, or choose another STEELTRAP_EMBEDDER.",
             part="embedder",
@@ -194,12 +195,12 @@ BLOCK: Final = 128
 _UNKNOWN: Final = 100
 """The piece that stands for everything the tokenizer doesn't know: texts that have only it in common share nothing."""
 
-_PLAIN: Final = re.compile("[\\t\\n\\r -~\\u2013\\u2014\\u2018\\u2019\\u201c\\u201d\\u2026]*")
-_PLAIN_WORD: Final = re.compile("[a-z0-9]+|[^a-z0-9\\s]")
+_PLAIN: Final = lazy_pattern("[\\t\\n\\r -~\\u2013\\u2014\\u2018\\u2019\\u201c\\u201d\\u2026]*")
+_PLAIN_WORD: Final = lazy_pattern("[a-z0-9]+|[^a-z0-9\\s]")
 """The tokenizer's words in such texts, which are most. To look up words that were seen before takes a
 tenth of the time."""
 
-_WORD: Final = re.compile(r"[^\W_]+")
+_WORD: Final = lazy_pattern(r"[^\W_]+")
 _MARKS: Final = str.maketrans(dict.fromkeys("¿¡«»„‚‹›", " "))
 """Marks that English lacks. Their rows were hardly trained, and are longer than those of words."""
 
@@ -502,7 +503,9 @@ def _load() -> _Model:
 
         with (FOLDER / "model.npz").open("rb") as file, np.load(file) as arrays:
             table, scale, of_query = arrays["table"], arrays["scale"], arrays["qw"]
-        pieces = WordPieces(FOLDER / "tokenizer.json")
+        pieces = WordPieces(FOLDER / "vocab.txt")
+        if len(pieces) != len(table):
+            raise ValueError("vocab.txt has another number of pieces than model.npz has rows")
         weights = {"document": scale, "query": scale * of_query.astype("f4")}
         lexicon = Lexicon(FOLDER / "lexicon.npz", FOLDER / "english.npz")
         return _Model(pieces, table, weights, lexicon, Languages(FOLDER / "words.npz"))

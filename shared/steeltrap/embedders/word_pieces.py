@@ -4,7 +4,6 @@ That package requires what downloads models, ten packages that static-256 doesn'
 every character.
 """
 
-import json
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator
@@ -15,6 +14,7 @@ from typing import Final
 _LONGEST: Final = 100
 """Characters of a word; a longer one is unknown."""
 _CONTINUES: Final = "##"
+_SPECIAL: Final = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 _KEPT: Final = 20_000
 _LINE_SPACES: Final = "\t\n\r"
 _DROPPED: Final = ("Cc", "Cf", "Co", "Cs")
@@ -37,19 +37,21 @@ class WordPieces:
     """The pieces of a vocabulary. Safe for threads."""
 
     def __init__(self, path: Path) -> None:
-        """Read a `tokenizer.json` of the kind WordPiece. Raises OSError, ValueError and KeyError."""
-        described = json.loads(path.read_text("utf-8"))
-        self._numbers: dict[str, int] = described["model"]["vocab"]
-        self._unknown = self._numbers[described["model"]["unk_token"]]
-        special: dict[str, int] = {each["content"]: each["id"] for each in described["added_tokens"]}
-        self._special = special
-        self._parts = re.compile("(" + "|".join(map(re.escape, special)) + ")")
+        """Read a `vocab.txt`: a piece per line, in the order of their numbers. Raises OSError, ValueError, KeyError."""
+        pieces = path.read_bytes().decode().split("\n")[:-1]
+        self._numbers = dict(zip(pieces, range(len(pieces)), strict=True))
+        self._special = {piece: self._numbers[piece] for piece in _SPECIAL}
+        self._unknown = self._special["[UNK]"]
+        self._parts = re.compile("(" + "|".join(map(re.escape, _SPECIAL)) + ")")
         self._spellings = _Spellings()
         self._of_word = lru_cache(_KEPT)(self._split)
 
     @cached_property
     def _pieces(self) -> dict[int, str]:
         return {number: piece for piece, number in self._numbers.items()}
+
+    def __len__(self) -> int:
+        return len(self._numbers)
 
     def encode(self, text: str) -> tuple[int, ...]:
         """The numbers of a text's pieces, in order."""

@@ -8,7 +8,6 @@ then, because expired and purged memories are not counted down.
 import json
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -35,7 +34,7 @@ class Quotas:
     max_bytes: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Growth:
     """The growth that a write adds to a user's memories and bytes; less than 0 for what it takes away."""
 

@@ -1,6 +1,5 @@
 """Searching: query both legs, combine their scores, drop what is below the floor, sort, cut, and report the outcome."""
 
-import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import tzinfo
@@ -36,6 +35,7 @@ from ..ranking.small_talk import embedded_with_question
 from ..text.date_questions import QuestionDates, find_dates
 from ..text.dates import around, in_zone, minute_text
 from ..text.matching import sees
+from ..text.patterns import lazy_pattern
 from ..text.vectors import has_direction
 from ..text.words import query_tokens, runs, searchable_text, tokens
 from . import offline
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 # Ranking needs numpy, which is a large part of a function's cold start: only a search imports it.
 
-_WORD: Final = re.compile(r"\w+")
+_WORD: Final = lazy_pattern(r"\w+")
 _ROUNDING: Final = 1e-6
 """How far a cosine of 1 may fall short of it in single precision."""
 MIN_CANDIDATES: Final = 200
@@ -383,7 +383,7 @@ _READ_FOR_ABBREVIATIONS: Final = 20
 """Memories, the best ones, that are read for the long form of an abbreviation, or the reverse."""
 _ALL_WORDS: Final = 0.8
 """From this share of the query's words on, a memory may have the whole query literally."""
-_MARKED: Final = re.compile('[0-9"`\u201c\u00ab\u300c._/\\\\@:#+=~&](?=[^\\s])')
+_MARKED: Final = lazy_pattern('[0-9"`\u201c\u00ab\u300c._/\\\\@:#+=~&](?=[^\\s])')
 """A mark that a word has inside, a digit, or the start of a quotation."""
 
 

@@ -1,21 +1,32 @@
 """The decorator of the nouns: dataclasses that nobody changes."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from operator import attrgetter
-from typing import Any, TypeVar, dataclass_transform
+from typing import Any, TypeVar, dataclass_transform, overload
 
 T = TypeVar("T")
 
 
+@overload
+def frozen(cls: type[T], /) -> type[T]: ...
+@overload
+def frozen(*, kw_only: bool) -> Callable[[type[T]], type[T]]: ...
 @dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(field,))
-def frozen(cls: type[T]) -> type[T]:
-    """A dataclass with slots, made by keywords, which only the type checker keeps from being changed.
+def frozen(cls: type[T] | None = None, /, *, kw_only: bool = True) -> type[T] | Callable[[type[T]], type[T]]:
+    """A dataclass with slots, made by keywords by default, which only the type checker keeps from being changed.
 
     Frozen at run time too, one takes five times as long to make, and a search makes dozens; its class takes twice as
     long to define, and a function's cold start waits for a hundred. For the same reason its classes share the methods
     that `dataclass` would compile for each: that takes half of the time of a definition.
     """
-    new_class: Any = dataclass(slots=True, kw_only=True, repr=False, eq=False)(cls)
+    if cls is None:
+        return lambda cls: _made(cls, kw_only=kw_only)
+    return _made(cls, kw_only=kw_only)
+
+
+def _made(cls: type[T], *, kw_only: bool) -> type[T]:
+    new_class: Any = dataclass(slots=True, kw_only=kw_only, repr=False, eq=False)(cls)
     values = attrgetter("__class__", *(each.name for each in fields(new_class) if each.compare))
 
     def equals(self: object, other: object) -> Any:

@@ -1,7 +1,7 @@
 """A search: what a caller asks for, what a store is asked, and what is found."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import date
 from enum import StrEnum
 from math import ceil
@@ -172,7 +172,7 @@ class Search:
         return self.diversity.pool(self.limit) if self.diversity else self.limit
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Neighbour:
     """A stored memory near a text: its id and the cosine of their nearest chunks."""
 

@@ -1,10 +1,10 @@
 """Embedders turn texts into vectors."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal, Protocol, runtime_checkable
 
 from ..model import Embedding
+from ..model.frozen import frozen
 
 
 class Scale(Protocol):
@@ -60,7 +60,7 @@ class KnowsWords(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Levels:
     """The measurements of a model: the size of its vectors and its `Scale`."""
 

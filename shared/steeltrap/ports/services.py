@@ -2,7 +2,6 @@
 background, loading ahead."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol, runtime_checkable
 
@@ -23,7 +22,7 @@ class Clock(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Deadline:
     """The moment by which a call must end. `seconds` is the whole time that it was given."""
 

@@ -1,7 +1,6 @@
 """One user's memories, the changes that a commit writes to them, and the store that hands them out."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol, TypeVar
 
@@ -105,7 +104,7 @@ class Probe:
     leave_out: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class TextKey:
     """The digest of a normalised text, and where a second copy of it would be a duplicate."""
 
@@ -115,7 +114,7 @@ class TextKey:
     conversation_id: str | None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class IdStarts:
     """The memories whose ids have one of these starts (`text.limits.start_of`): up to `limit` for each, in order."""
 
@@ -123,47 +122,47 @@ class IdStarts:
     limit: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class SupersededBy:
     """The memories that one of these superseded."""
 
     ids: Sequence[str]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class LinkedTo:
     """The memories with a link to one of these."""
 
     ids: Sequence[str]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class OfImport:
     """The memories and turns that have the id of this import."""
 
     id: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class LatestWrites:
     """The last `limit` that were written, the latest first. What one commit wrote is in no order."""
 
     limit: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Gone:
     """The memories deleted before a time, and the expired ones, pinned or not."""
 
     deleted_before: datetime
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Pending:
     """The visible memories whose look-around is pending."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class OpenTurns:
     """The turns of a conversation that no `Close` has closed, in the order of writing."""
 

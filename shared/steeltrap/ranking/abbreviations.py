@@ -7,11 +7,11 @@ query counts only if it is written as one, "write-ahead log" or "New Year's Eve"
 that isn't, unless they are those of a name, "TypeScript".
 """
 
-import re
 from collections.abc import Mapping
 from typing import Final
 
 from ..model.frozen import frozen
+from ..text.patterns import lazy_pattern
 from ..text.words import STOP_WORDS, tokens
 
 MOST_LETTERS: Final = 5
@@ -20,12 +20,12 @@ _LONGEST_TEXT: Final = 1_000
 """Characters of the longest memory that is read: in a long one initials meet by chance."""
 _MOST_SHORT: Final = 20
 """Short forms of one text that are compared: a list of tickers or airports has hundreds."""
-_SHORT: Final = re.compile(rf"\b[A-Z]{{2,{MOST_LETTERS}}}\b")
-_WORD: Final = re.compile(r"[^\W\d_]+(?:['\u2019]s\b)?")
-_HUMP: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
+_SHORT: Final = lazy_pattern(rf"\b[A-Z]{{2,{MOST_LETTERS}}}\b")
+_WORD: Final = lazy_pattern(r"[^\W\d_]+(?:['\u2019]s\b)?")
+_HUMP: Final = lazy_pattern(r"(?<=[a-z])(?=[A-Z])")
 """Between the words of a name such as TypeScript."""
-_LOOKS_SHORT: Final = re.compile(r"[A-Z]{2}")
-_LOOKS_LONG: Final = re.compile(r"[^\W\d_]-[^\W\d_]|(?<![\w'\u2019])(?:[A-Z][\w'\u2019]+ ){2}[A-Z]")
+_LOOKS_SHORT: Final = lazy_pattern(r"[A-Z]{2}")
+_LOOKS_LONG: Final = lazy_pattern(r"[^\W\d_]-[^\W\d_]|(?<![\w'\u2019])(?:[A-Z][\w'\u2019]+ ){2}[A-Z]")
 
 
 @frozen

@@ -9,6 +9,7 @@ for the rest there. English, Spanish and German. Pure.
 import re
 from typing import Final
 
+from ..text.patterns import lazy_pattern
 from ..text.words import STOP_WORDS
 
 _LEAST: Final = 2
@@ -53,7 +54,7 @@ _FRAMES: Final = {
 """Expressions, each with words in lower case of which every match has one: looking for those first takes a tenth of the
 time. An expression is compiled when it is first needed."""
 
-_ACROSS: Final = re.compile(
+_ACROSS: Final = lazy_pattern(
     rf"\b(?:throughout|across|over) (?:all (?:of )?)?(?:our|my|the|these|different|several|multiple){_KIND} {_TALK}s\b"
     rf"|\b(?:in total|in all|altogether|overall|so far|over time|progress(?:ed)?|evolved|{_SUMMARY}|summari[sz]e)\b"
     r"|\bthe order in which\b|\bin (?:what|which) order\b"
@@ -62,7 +63,7 @@ _ACROSS: Final = re.compile(
     r"|\b(?:zusammenfassung|insgesamt|bisher)\b|\bwie viele (?!(?:tage|wochen|monate|jahre|stunden|minuten)\b)"
 )
 
-_WORD: Final = re.compile(r"\w+")
+_WORD: Final = lazy_pattern(r"\w+")
 
 
 def without_frame(query: str) -> str:

@@ -11,6 +11,7 @@ from functools import cache
 from typing import Final
 
 from ..model import Hit, Memory, When
+from ..text.patterns import lazy_pattern
 from ..text.words import STOP_WORDS, fold_case, query_tokens, runs, tokens
 
 FLOOR: Final = 0.1
@@ -61,17 +62,17 @@ _EVERYTHING_CJK: Final = tuple(
         모든 모두 전부 메모 노트 기억""".split(),
     )
 )
-_GLUE_CJK: Final = re.compile(
+_GLUE_CJK: Final = lazy_pattern(
     "[のをはがでにもと的了我私你他她내의를을은는이가 ]|わたし|あなた|ください|見せて|教えて|显示|列出|보여줘"
 )
-_LETTER: Final = re.compile(r"\w+")
+_LETTER: Final = lazy_pattern(r"\w+")
 TOLD: Final = 0.3
 """From this semantic score on, what happened on a day that a query names tells of what else the query says."""
 
 CLEARLY: Final = 0.4
 """From this semantic score on, what happened on another day is what a query is about all the same."""
 
-_TOKEN: Final = re.compile(r"[^\W\d_][\w'\u2019-]*|[.?!:]")
+_TOKEN: Final = lazy_pattern(r"[^\W\d_][\w'\u2019-]*|[.?!:]")
 _GERMAN: Final = frozenset(
     """auf bei das dem den der des ein eine für hat ich im ist kann mein mit nicht sind und unser von wann warum
     welche welcher welches wer wie wir wird wo zum zur""".split()
@@ -221,7 +222,7 @@ def _asks_before(sentence: str) -> bool:
     return last > 0 and re.search(_HAPPENED, sentence[:last]) is not None
 
 
-_SEVERAL: Final = re.compile(
+_SEVERAL: Final = lazy_pattern(
     r"\b(?:what|which|who|where) (?:are|were) (?!you\b|we\b|i\b|they\b)"
     r"|\bwhich (?:other |different )?(?!(?:has|is|was|does|this|bus|gas|class|process|address|boss|business)\b)\w+s\b"
     r"|\bwhat (?:other |different |kinds of |sorts of )?\w+s (?:do|did|are|were|have|can|should|must|may|will|would)\b"
@@ -238,11 +239,11 @@ def asks_for_several(query: str) -> bool:
     return _SEVERAL.search(query.lower()) is not None
 
 
-_LATEST: Final = re.compile(
+_LATEST: Final = lazy_pattern(
     r"\b(?:latest|newest|most recent(?:ly)?|last time|how long ago|next steps?|zuletzt|neueste[nrs]?|am letzten"
     r"|última vez|más reciente|hace cuánto)\b|最新|最後に|最近の"
 )
-_FIRST: Final = re.compile(
+_FIRST: Final = lazy_pattern(
     r"\b(?:earliest|oldest|very first|first time|zuerst|älteste[nrs]?|primera vez|más antigu[oa])\b|最初に|最古"
 )
 

@@ -6,12 +6,12 @@ question counts twice as much as the whole message. A question that needs the re
 part of it, since the other sentences of a message are mostly context.
 """
 
-import re
 from collections.abc import Callable, Sequence
 from typing import Final, Literal
 
 from ..model import Embedding
 from ..ports import Scale
+from ..text.patterns import lazy_pattern
 from ..text.sentences import sentences
 from ..text.vectors import calibrated, dot, has_direction, mean_vector, numbers
 from ..text.words import STOP_WORDS
@@ -34,8 +34,8 @@ _REFERRING: Final = frozenset(
 )
 """Words by which a question refers to what was said before it."""
 
-_BREAK: Final = re.compile(r"[.!?\n。！？]")
-_WORD: Final = re.compile(r"\w+")
+_BREAK: Final = lazy_pattern(r"[.!?\n。！？]")
+_WORD: Final = lazy_pattern(r"\w+")
 
 
 Embed = Callable[[Sequence[str], Literal["query"]], list[Embedding]]

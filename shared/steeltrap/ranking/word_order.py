@@ -9,12 +9,12 @@ auxiliary are gone: "Bruno report to", "reports to Bruno". Other languages put t
 English is read. A module of its own: few searches need it.
 """
 
-import re
 from collections.abc import Sequence
 from itertools import chain
 from typing import Final
 
 from ..model.frozen import frozen
+from ..text.patterns import lazy_pattern
 from ..text.sentences import sentences
 from ..text.words import STOP_WORDS, runs, tokens, word_tokens
 
@@ -23,7 +23,7 @@ MOST_WORDS: Final = 6
 _LONGEST_QUESTION: Final = 200
 _LONGEST_TEXT: Final = 1_000
 """Characters of the longest memory whose order is compared: in a long one words meet by chance."""
-_WORD: Final = re.compile(r"[\w'\u2019]+")
+_WORD: Final = lazy_pattern(r"[\w'\u2019]+")
 _QUESTION_WORDS: Final = frozenset("who whom whose what which when where why how".split())
 _BE: Final = frozenset("am is are was were be been being".split())
 _DO: Final = frozenset("do does did".split())
@@ -32,11 +32,11 @@ _PERSONS: Final = frozenset("i me you he him she her it we us they them".split()
 """Words that tell no topic, but can be who does something, or whom it is done to."""
 
 _PARTS: Final = 0.2
-_NAMES_ITSELF: Final = re.compile(r"[0-9]|[^\W_][._/\\@:#+=~&][^\W]")
+_NAMES_ITSELF: Final = lazy_pattern(r"[0-9]|[^\W_][._/\\@:#+=~&][^\W]")
 """A digit, or a mark inside a word that no sentence has there."""
 _MOST_READ: Final = 64 * 1024
 """Characters of all texts that are read for literal text."""
-_QUOTED: Final = re.compile(
+_QUOTED: Final = lazy_pattern(
     '"([^"]{2,200})"|\u201c([^\u201d]{2,200})\u201d|`([^`]{2,200})`|\u00ab([^\u00bb]{2,200})\u00bb|\u300c([^\u300d]{2,200})\u300d'
 )
 _EDGES: Final = ".,;:!?()[]{}<>\"'`\u201c\u201d\u2018\u2019\u2026\u3002\u3001\uff1f\uff01"

@@ -6,7 +6,7 @@ as `words.fold_case` folds them: lower case, without accents.
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import date, timedelta
 from functools import cache
 from types import MappingProxyType
@@ -230,7 +230,7 @@ class Part:
     relative: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Mention:
     """A date as it stands in a question: a span, a weekday, or a day or month that may lack its year."""
 
@@ -281,7 +281,7 @@ class Mention:
         return [Part(text=text[at:end], spans=spans_by_kind[kind], relative=False) for at, end, kind in self.pieces]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class EitherMention(Mention):
     """A date that can be read in two ways, such as 5/12/2026."""
 

@@ -10,6 +10,8 @@ from functools import lru_cache
 from typing import Final
 from unicodedata import category, combining, normalize
 
+from .patterns import lazy_pattern
+
 _ANGLES: Final = "<\u02c2\u1438\u2039\u226e\u2329\u276c\u276e\u27e8\u3008\ufe64\uff1c\U000e003c"
 _SQUARES: Final = "[\u2045\u27e6\ufe5d\uff3b\U000e005b"
 _ENDS: Final = ">\u02c3\u1433\u203a\u232a\u276d\u276f\u27e9\u3009\ufe65\uff1e"
@@ -24,10 +26,10 @@ _TAGS: Final = 0xE0000
 """Where Unicode has an invisible copy of ASCII, which models read."""
 
 _STARTS: Final = re.escape(_ANGLES + _SQUARES) + "&"
-_START: Final = re.compile(f"[{_STARTS}][^{_STARTS}]++")
+_START: Final = lazy_pattern(f"[{_STARTS}][^{_STARTS}]++")
 """A possible beginning of a mark, up to the next: so each character is looked at once, whatever a text holds."""
-_ENTITY: Final = re.compile(r"&(?:lt|lbrack|lsqb|#0*(?:60|91)|#x0*(?:3c|5b));?", re.IGNORECASE)
-_END_ENTITY: Final = re.compile(r"&(?:gt|#0*62|#x0*3e)(?![a-z0-9])", re.IGNORECASE)
+_ENTITY: Final = lazy_pattern(r"&(?:lt|lbrack|lsqb|#0*(?:60|91)|#x0*(?:3c|5b));?", re.IGNORECASE)
+_END_ENTITY: Final = lazy_pattern(r"&(?:gt|#0*62|#x0*3e)(?![a-z0-9])", re.IGNORECASE)
 _LONGEST: Final = 64
 """Letters of a mark that are looked at."""
 
@@ -134,7 +136,7 @@ def _is_bracketed(look: str, original: str) -> bool:
 
 _JOINED: Final = tuple(each.replace("_", "") for each in _BEGINNINGS)
 _JOINED_BRACKETED: Final = frozenset(each.replace("_", "") for each in _BRACKETED)
-_SPLIT: Final = re.compile(r"([\W_]*+)([\w]*+)")
+_SPLIT: Final = lazy_pattern(r"([\W_]*+)([\w]*+)")
 
 
 def _parts(look: str) -> tuple[str, str, str]:

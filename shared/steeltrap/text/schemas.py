@@ -6,7 +6,6 @@ hundred bytes of objects.
 """
 
 import re
-from dataclasses import dataclass
 from difflib import get_close_matches
 from itertools import islice
 from math import inf
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ..errors import TooLarge
 from ..model import JsonObject
+from ..model.frozen import frozen
 
 if TYPE_CHECKING:
     from pydantic import ValidationError
@@ -200,7 +200,7 @@ _TO_STRING: Final = re.compile(rb'[^"]{0,65535}+"?+')
 _IN_STRING: Final = re.compile(rb'(?:[^"\\]{1,1024}+|\\.?){0,64}+("?+)', re.DOTALL)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class MaxBytes:
     """Annotates a field whose schema gives no maximum size: the most bytes of text that it takes."""
 
@@ -210,7 +210,7 @@ class MaxBytes:
         return {**handler(core_schema), KEY: self.bytes}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Bounds:
     """The most bytes of JSON (`size`), and the most values in them, where a key counts as a value."""
 

@@ -13,21 +13,22 @@ from math import exp, fsum, log
 from typing import Final, NamedTuple
 
 from ..model import Message
+from .patterns import lazy_pattern
 from .words import STOP_WORDS, tokens
 
 _STOPS: Final = "。｡！？‼⁇⁈⁉"
 _CLOSED: Final = _STOPS + "．」』）"
-_BOUNDARY: Final = re.compile(
+_BOUNDARY: Final = lazy_pattern(
     r"(?P<line>\n+)"
     r"|(?P<quotation>「[^「」\n]{0,200}」|『[^『』\n]{0,200}』|（[^（）\n]{0,200}）)"
     rf"|(?P<stop>[{_STOPS}!?.．]+)[\"'’”»)\]」』）]*"
 )
 # What goes on after a quotation: 「はい。」と言った。
-_PARTICLE: Final = re.compile(r"[とっなのはがをにも、。]")
-_ABBREVIATION: Final = re.compile(
+_PARTICLE: Final = lazy_pattern(r"[とっなのはがをにも、。]")
+_ABBREVIATION: Final = lazy_pattern(
     r"(?:^|\W)(?:[A-HJ-Z]|Mr|Mrs|Ms|Dr|Prof|St|vs|e\.g|i\.e|Sr|Sra|Srta|Dra|Ud|Uds|p|ej|núm|pág|EE|UU)\.$"
 )
-_WIDE: Final = re.compile(r"[\u3000-\u9fff\uf900-\ufaff\uff00-\uffef]")
+_WIDE: Final = lazy_pattern(r"[\u3000-\u9fff\uf900-\ufaff\uff00-\uffef]")
 
 
 def sentences(text: str) -> list[str]:
@@ -362,9 +363,9 @@ def _word_end(text: str, stop: int) -> int:
     return stop
 
 
-_PARAGRAPH: Final = re.compile(r"\n[^\S\n]*\n\s*")
-_LINE: Final = re.compile(r"\n")
-_SPACE: Final = re.compile(r"\s+")
+_PARAGRAPH: Final = lazy_pattern(r"\n[^\S\n]*\n\s*")
+_LINE: Final = lazy_pattern(r"\n")
+_SPACE: Final = lazy_pattern(r"\s+")
 
 
 def pieces(text: str, max_bytes: int) -> list[str]:

@@ -25,6 +25,7 @@ import Stemmer
 
 from ..model import Memory
 from .dates import is_day, possible_days
+from .patterns import lazy_pattern
 
 MOST_MARKS: Final = 30
 JOINER: Final = "\u034f"
@@ -33,7 +34,7 @@ JOINER: Final = "\u034f"
 # A letter in front may come apart into one with three marks, and one mark comes apart into two.
 _MANY: Final = re.compile(rb"[^\0]{14}")
 # These are no marks themselves and come apart into nothing else.
-_HIDDEN: Final = re.compile("[\u0f73\u0f75\u0f81\uff9e\uff9f]")
+_HIDDEN: Final = lazy_pattern("[\u0f73\u0f75\u0f81\uff9e\uff9f]")
 
 
 def normalised(form: Literal["NFC", "NFD", "NFKC", "NFKD"], text: str) -> str:
@@ -73,9 +74,9 @@ _CJK: Final = (
 )
 _INDIC: Final = "\u0900-\u0963\u0966-\u0dff"
 """With the vowel signs, which are no letters, without the marks that end a sentence."""
-_ASCII_RUN: Final = re.compile("[A-Za-z0-9]+")
-_KANA: Final = re.compile("[\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff]")
-_CONTRACTION: Final = re.compile(r"(?<=\w)['\u2019](?:s|t|d|m|ll|re|ve)\b")
+_ASCII_RUN: Final = lazy_pattern("[A-Za-z0-9]+")
+_KANA: Final = lazy_pattern("[\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff]")
+_CONTRACTION: Final = lazy_pattern(r"(?<=\w)['\u2019](?:s|t|d|m|ll|re|ve)\b")
 
 
 @cache
@@ -91,7 +92,7 @@ def _runs(folded: str) -> list[str]:
     return parts
 
 
-_NAMED_LETTER: Final = re.compile(r"LATIN SMALL LETTER ([A-Z])(?: WITH .*)?")
+_NAMED_LETTER: Final = lazy_pattern(r"LATIN SMALL LETTER ([A-Z])(?: WITH .*)?")
 
 
 def _base_letters() -> dict[int, str]:
@@ -138,27 +139,27 @@ _russian: Final = Stemmer.Stemmer("russian")
 _hindi: Final = Stemmer.Stemmer("hindi")
 _stemming: Final = threading.Lock()
 
-_UKRAINIAN: Final = re.compile("[ієґ]")
-_UKRAINIAN_ENDING: Final = re.compile(
+_UKRAINIAN: Final = lazy_pattern("[ієґ]")
+_UKRAINIAN_ENDING: Final = lazy_pattern(
     "(?<=...)(?:ами|ями|ого|ому|ими|ій|оі|ою|ею|єю|ові|еві|ів|ах|ях|ам|ям|ом|ем|єм|им|их|уть|ють|ать|ять|ить"
     "|ає|ує|ти|ть|ла|ло|ли|ав|ив|[аеєиіоуюяйьв])$"
 )
 """Folded words have і for ї."""
-_CYRILLIC: Final = re.compile("[\u0400-\u052f]+")
-_ARABIC: Final = re.compile("[\u0621-\u064a\u066e-\u06d3]+")
-_DEVANAGARI: Final = re.compile("[\u0900-\u097f]+")
-_VOCALISED: Final = re.compile("[\u0591-\u05bd\u05bf-\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670]")
+_CYRILLIC: Final = lazy_pattern("[\u0400-\u052f]+")
+_ARABIC: Final = lazy_pattern("[\u0621-\u064a\u066e-\u06d3]+")
+_DEVANAGARI: Final = lazy_pattern("[\u0900-\u097f]+")
+_VOCALISED: Final = lazy_pattern("[\u0591-\u05bd\u05bf-\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670]")
 """Vowel points of Hebrew and Arabic, which are hardly ever written, and the Arabic line that stretches a word."""
 _ARABIC_FORMS: Final = str.maketrans("أإآٱىةؤئ", "اااايهوي")
-_ARABIC_BEFORE: Final = re.compile("^(?:و?(?:[بكف]?ال|لل)(?=..))?(?:و(?=...))?")
+_ARABIC_BEFORE: Final = lazy_pattern("^(?:و?(?:[بكف]?ال|لل)(?=..))?(?:و(?=...))?")
 """Conjunction, preposition and article. An initial و always goes, so that a word has one stem with and without them."""
-_ARABIC_ENDING: Final = re.compile("(?<=..)(?:ها|ان|ات|ون|ين|يه|ه|ي)$")
-_ARABIC_FEMININE: Final = re.compile("(?<=...)ت$")
-_HEBREW: Final = re.compile("[\u05d0-\u05ea]+")
-_HEBREW_BEFORE: Final = re.compile("^[והבלכמש]+(?=...)")
+_ARABIC_ENDING: Final = lazy_pattern("(?<=..)(?:ها|ان|ات|ون|ين|يه|ه|ي)$")
+_ARABIC_FEMININE: Final = lazy_pattern("(?<=...)ت$")
+_HEBREW: Final = lazy_pattern("[\u05d0-\u05ea]+")
+_HEBREW_BEFORE: Final = lazy_pattern("^[והבלכמש]+(?=...)")
 """Conjunction, article and prepositions, as many as leave three letters: also those that begin the word itself, so that
 it has one stem with and without them."""
-_HEBREW_ENDING: Final = re.compile("(?<=...)(?:ים|ות|ה)$")
+_HEBREW_ENDING: Final = lazy_pattern("(?<=...)(?:ים|ות|ה)$")
 _HEBREW_LETTERS: Final = str.maketrans("ךםןףץ", "כמנפצ")
 """Letters that look otherwise at the end of a word."""
 
@@ -213,7 +214,7 @@ def query_tokens(text: str) -> list[str]:
 
 
 # Only the marks of European scripts: Japanese voicing marks tell words apart. The breve of й stays: it is a letter.
-_ACCENT: Final = re.compile("[\u0300-\u0305\u0307-\u036f]|(?<!и)\u0306")
+_ACCENT: Final = lazy_pattern("[\u0300-\u0305\u0307-\u036f]|(?<!и)\u0306")
 
 
 def fold_case(text: str) -> str:
@@ -294,7 +295,7 @@ since version 2 vowel signs of India's scripts belong to words, words of three o
 happened has the days that it may be of, or is told from moments as a day, on all stores; since version 3
 Hebrew words have stems, and irregular English forms one word."""
 
-_SINCE_2: Final = re.compile("[\u0400-\u052f\u0591-\u05c7\u0600-\u06ff\u0900-\u0dff]")
+_SINCE_2: Final = lazy_pattern("[\u0400-\u052f\u0591-\u05c7\u0600-\u06ff\u0900-\u0dff]")
 
 
 def is_analysed_otherwise(memory: Memory, since: int) -> bool:
@@ -340,18 +341,18 @@ def _day_tokens(memory: Memory) -> list[str]:
 _SHORT: Final = 40
 """From this many words on, a text that ends in a question mark says something of its own too."""
 
-_LABEL: Final = re.compile(r"\s*([^\W\d_][\w.'\u2019-]*(?: [\w.'\u2019-]+){0,2}):\s")
+_LABEL: Final = lazy_pattern(r"\s*([^\W\d_][\w.'\u2019-]*(?: [\w.'\u2019-]+){0,2}):\s")
 _USER: Final = frozenset({"user", "human"})
 _ASSISTANT: Final = frozenset({"assistant", "ai"})
 ROLES: Final = _USER | _ASSISTANT | {"system", "tool"}
 
-_INSTRUCTION: Final = re.compile(
+_INSTRUCTION: Final = lazy_pattern(
     r"^\W*(?:please\s+)?(?:always|never)\b|\bfrom now on\b|\bwhen(?:ever)? i (?:ask|mention|talk|say)\b"
     r"|^\W*(?:por favor,?\s+)?(?:siempre|nunca)\b|\bcuando (?:te )?(?:pregunte|pida)\b"
     r"|^\W*(?:bitte\s+)?(?:immer|niemals)\b|\bwenn ich (?:dich )?frage\b",
     re.IGNORECASE,
 )
-_PREFERENCE: Final = re.compile(
+_PREFERENCE: Final = lazy_pattern(
     r"\b(?:i|i'd|users?|they|we)(?:\s+(?:really|also|always|usually|would|generally|strongly))*\s+prefer\b|\bprefers\b"
     r"|\bprefier[oe]\b|\b(?:ich )?bevorzug(?:e|t)\b",
     re.IGNORECASE,
@@ -408,7 +409,7 @@ def speaker_of(text: str) -> str | None:
     return None if label in ROLES else label
 
 
-_PIECE: Final = re.compile(
+_PIECE: Final = lazy_pattern(
     r"(?P<word>[A-Z]?[a-z]+|[A-Z]+)|(?P<digits>[0-9]+)|(?P<spaces> +)|(?P<mark>[\x00-\x7f])"
     # The letters of these scripts are a token each at most: Latin, Cyrillic, Arabic, Devanagari, kana.
     r"|(?P<letter>[\u00c0-\u00ff\u0410-\u044f\u0621-\u064a\u0905-\u0939\u093e-\u094d\u3041-\u3096\u30a1-\u30fa])"

@@ -5,7 +5,6 @@ the vectors of another embedder, made beside those in use.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from secrets import token_hex
 from typing import Any, Final, NamedTuple
@@ -14,6 +13,7 @@ import apsw
 
 from ...errors import Conflict, Unavailable
 from ...model import Memory, UserRef
+from ...model.frozen import frozen
 from ...ports import Entry
 from ...record import from_image
 from ...text.words import WORDS_VERSION
@@ -145,7 +145,7 @@ def _meta(connection: apsw.Connection) -> dict[str, Any]:
     return dict(connection.execute("SELECT key, value FROM meta WHERE key IN (?, ?, ?)", _KEYS))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Header:
     """The content that the `meta` table of a user's file must have, so that the file is used."""
 

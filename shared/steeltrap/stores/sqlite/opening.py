@@ -11,13 +11,14 @@ import threading
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any, Final, Protocol
 
 import apsw
 
 from ...errors import Unavailable
+from ...model.frozen import frozen
 from ...record import from_image
 from ...text.words import WORDS_VERSION, indexed_words
 from .connection import OPEN_SECONDS, lacks_descriptors, select, transaction, translated
@@ -131,7 +132,7 @@ def identity(path: Path) -> Identity | None:
     return status.st_dev, status.st_ino
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Opened:
     """A connection, and which file and which write-ahead log it has open."""
 
@@ -247,7 +248,7 @@ def connect(path: Path, *, new: bool = False) -> tuple[apsw.Connection, Identity
         return apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE), file
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Inspection:
     """A file as it is on disk: what is wrong with it, its schema version, and its `meta` if it has one."""
 

@@ -1,12 +1,13 @@
 """Reads row by row: pages of lists, walks, links, counts, open turns, sessions, imports, and the rows of the index."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final
 
 import apsw
 
 from ...model import Filter, Happened, Import, Memory, Page, ScopeUse, Session, from_micros, to_micros
+from ...model.frozen import frozen
 from ...ports import Gone, IdStarts, LatestWrites, LinkedTo, Lookup, OfImport, OpenTurns, Pending, SupersededBy
 from ...record import from_image, import_from_image, import_to_image
 from ...text.limits import bounds_of_start, from_key, to_key
@@ -232,7 +233,7 @@ _NEW: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class IndexSource:
     """A user's file as the index over it is read from."""
 

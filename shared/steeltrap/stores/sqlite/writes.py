@@ -1,13 +1,13 @@
 """Writing memories inside a transaction: rows, tags, links, vectors, revisions; checks under the lock."""
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 
 import apsw
 
 from ...changes.batch import batch_of, settle, without_references
 from ...errors import IndexUnavailable
 from ...model import Neighbour, Revision, to_micros
+from ...model.frozen import frozen
 from ...ports import Change, Clock, Create, Deadline, Entry, Probe, Replace
 from ...record import from_image, to_image
 from ...text.limits import from_key, to_key
@@ -44,7 +44,7 @@ def stored(connection: apsw.Connection, ids: Collection[str]) -> dict[str, tuple
     return {id: row for id, row in rows.items() if row is not None}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class StoredDuplicates:
     """Looks for duplicates under the write lock, before anything of the batch is written."""
 
