@@ -163,18 +163,18 @@ class Agents(Construct):
         )
 
 
-def _definition(shown: JsonObject) -> agentcore.CfnGatewayTarget.ToolDefinitionProperty:
+def _definition(definition: JsonObject) -> agentcore.CfnGatewayTarget.ToolDefinitionProperty:
     return agentcore.CfnGatewayTarget.ToolDefinitionProperty(
-        name=shown["name"], description=shown["description"], input_schema=_schema(shown["inputSchema"])
+        name=definition["name"], description=definition["description"], input_schema=_schema(definition["inputSchema"])
     )
 
 
-def _schema(shown: JsonObject) -> agentcore.CfnGatewayTarget.SchemaDefinitionProperty:
-    fields: dict[str, Any] = {name: _schema(field) for name, field in shown.get("properties", {}).items()}
+def _schema(definition: JsonObject) -> agentcore.CfnGatewayTarget.SchemaDefinitionProperty:
+    fields: dict[str, Any] = {name: _schema(field) for name, field in definition.get("properties", {}).items()}
     return agentcore.CfnGatewayTarget.SchemaDefinitionProperty(
-        type=shown["type"],
-        description=shown.get("description"),
+        type=definition["type"],
+        description=definition.get("description"),
         properties=fields or None,
-        required=shown.get("required"),
-        items=_schema(shown["items"]) if "items" in shown else None,
+        required=definition.get("required"),
+        items=_schema(definition["items"]) if "items" in definition else None,
     )

@@ -154,14 +154,14 @@ class Api(Construct):
         is_open: bool = False,
         scopes: Sequence[str] = (),
     ) -> apigateway.CfnRoute:
-        asked = "NONE" if is_open else "JWT" if self._authorizer else "AWS_IAM"
+        authorization = "NONE" if is_open else "JWT" if self._authorizer else "AWS_IAM"
         route = apigateway.CfnRoute(
             self,
             re.sub(r"[^\w.-]", "", key.replace("/", "-")),
             api_id=self.api.ref,
             route_key=key,
             target=f"integrations/{integration.ref}",
-            authorization_type=asked,
+            authorization_type=authorization,
             authorizer_id=self._authorizer.ref if self._authorizer and not is_open else None,
             authorization_scopes=list(scopes) or None,
         )

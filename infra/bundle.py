@@ -80,10 +80,10 @@ class Bundle:
         layer = BUILT / "layers" / self.digest
         if not layer.exists():
             layer.parent.mkdir(parents=True, exist_ok=True)
-            made = Path(tempfile.mkdtemp(dir=layer.parent))
-            self._fill(made / "python")
-            made.chmod(0o755)
-            made.rename(layer)
+            folder = Path(tempfile.mkdtemp(dir=layer.parent))
+            self._fill(folder / "python")
+            folder.chmod(0o755)
+            folder.rename(layer)
         return layer
 
     def _fill(self, folder: Path) -> None:
@@ -136,8 +136,8 @@ def find_python(python: str) -> str:
     uv = Path(os.environ.get("UV_PYTHON_INSTALL_DIR") or Path.home() / ".local" / "share" / "uv" / "python")
     candidates = [
         *(str(Path(folder) / f"python{python}") for folder in os.environ.get("PATH", "").split(os.pathsep) if folder),
-        *(str(found) for found in sorted(pyenv.glob(f"versions/{python}.*/bin/python"))),
-        *(str(found) for found in sorted(uv.glob(f"cpython-{python}.*/bin/python{python}"))),
+        *(str(path) for path in sorted(pyenv.glob(f"versions/{python}.*/bin/python"))),
+        *(str(path) for path in sorted(uv.glob(f"cpython-{python}.*/bin/python{python}"))),
     ]
     # A version manager's stand-in may be on the path without the version.
     for candidate in candidates:

@@ -71,7 +71,7 @@ class Functions(Construct):
         )
         self._code = lambda_.Code.from_asset(str(code))
         self._layers: dict[str, lambda_.LayerVersion] = {}
-        self.made: dict[str, lambda_.Function] = {}
+        self.by_name: dict[str, lambda_.Function] = {}
 
     def add(
         self,
@@ -116,7 +116,7 @@ class Functions(Construct):
             tracing=lambda_.Tracing.ACTIVE,
             snap_start=lambda_.SnapStartConf.ON_PUBLISHED_VERSIONS if snapshot else None,
         )
-        self.made[name] = function
+        self.by_name[name] = function
         return function.add_alias("live") if snapshot else function
 
     def shell_settings(self, **other: str) -> str:

@@ -32,13 +32,13 @@ class GitHub(Stack):
                 f"`{subject}` must be one subject without wildcards, such as repo:you/yours:environment:prod or "
                 "repo:you/yours:ref:refs/heads/main, and never pull_request: anybody may open one"
             )
-        known = provider or iam.CfnOIDCProvider(self, "Issuer", url=f"https://{ISSUER}", client_id_list=[AUDIENCE]).ref
+        issuer = provider or iam.CfnOIDCProvider(self, "Issuer", url=f"https://{ISSUER}", client_id_list=[AUDIENCE]).ref
         role = iam.Role(
             self,
             "Deploy",
             role_name="steeltrap-github",
             assumed_by=iam.WebIdentityPrincipal(
-                known, {"StringEquals": {f"{ISSUER}:aud": AUDIENCE, f"{ISSUER}:sub": subject}}
+                issuer, {"StringEquals": {f"{ISSUER}:aud": AUDIENCE, f"{ISSUER}:sub": subject}}
             ),
             inline_policies={"deploy": iam.PolicyDocument(statements=self._statements())},
         )

@@ -30,8 +30,8 @@ class LogStorage(Construct):
     def __init__(self, scope: Construct, stage: Stage) -> None:
         super().__init__(scope, "Storage")
         self._stage = stage
-        self._kept = RemovalPolicy.RETAIN if stage.retain else RemovalPolicy.DESTROY
-        self.key = kms.Key(self, "Key", enable_key_rotation=True, removal_policy=self._kept) if stage.key else None
+        self._removal = RemovalPolicy.RETAIN if stage.retain else RemovalPolicy.DESTROY
+        self.key = kms.Key(self, "Key", enable_key_rotation=True, removal_policy=self._removal) if stage.key else None
         self.entries = self._table()
         self.objects = s3.Bucket(
             self,
@@ -41,7 +41,7 @@ class LogStorage(Construct):
             bucket_key_enabled=True if self.key else None,
             block_public_access=s3.BlockPublicAccess.BLOCK_ALL,
             enforce_ssl=True,
-            removal_policy=self._kept,
+            removal_policy=self._removal,
             # An upload that was cut off leaves parts that nobody sees and everybody pays for.
             lifecycle_rules=[s3.LifecycleRule(abort_incomplete_multipart_upload_after=Duration.days(1))],
         )
@@ -71,7 +71,7 @@ class LogStorage(Construct):
             else None,
             deletion_protection_enabled=self._stage.retain,
         )
-        table.apply_removal_policy(self._kept)
+        table.apply_removal_policy(self._removal)
         return table
 
     @property

@@ -59,7 +59,7 @@ class Policies:
 
     def _keys(self, grants: Sequence[Grant]) -> list[iam.PolicyStatement]:
         """The keys, each through those services alone that hold what is granted."""
-        encrypted = {found for grant in grants if (found := self._storage.encrypted_by(grant)) is not None}
+        encrypted = {service_key for grant in grants if (service_key := self._storage.encrypted_by(grant)) is not None}
         through: dict[str, list[str]] = {}
         for service, key in sorted(encrypted):
             through.setdefault(key, []).append(f"{service}.{self._stack.region}.amazonaws.com")
@@ -71,14 +71,14 @@ class Policies:
         ]
 
 
-def _models(named: str, stack: Stack) -> list[str]:
+def _models(model_setting: str, stack: Stack) -> list[str]:
     """A model of Bedrock as ARNs: by its own, by its id, or by an inference profile, which asks several regions."""
-    model = named or MODELS[0].id
+    model = model_setting or MODELS[0].id
     profile = model.rpartition("inference-profile/")[2]
     area, _, of_area = profile.partition(".")
     if area in _AREAS:
         own = f"arn:{stack.partition}:bedrock:{stack.region}:{stack.account}:inference-profile/{profile}"
-        asked = f"arn:{stack.partition}:bedrock:*::foundation-model/{of_area}"
-        return [model if model.startswith("arn:") else own, asked]
+        regional = f"arn:{stack.partition}:bedrock:*::foundation-model/{of_area}"
+        return [model if model.startswith("arn:") else own, regional]
     own = f"arn:{stack.partition}:bedrock:{stack.region}::foundation-model/{model}"
     return [model if model.startswith("arn:") else own]

@@ -32,8 +32,8 @@ def _make_portable(resource: dict[str, Any]) -> None:
     if (place := _PLACES.get(resource["Type"])) is not None:
         packed = resource["Properties"][place]["S3Key"]
         resource["Properties"][place] = f"asset.{packed.removesuffix('.zip')}"
-    kept = {name: value for name, value in metadata.items() if not name.startswith(_OF_THE_CDK)}
-    if kept:
-        resource["Metadata"] = kept
+    remaining = {name: value for name, value in metadata.items() if not name.startswith(_OF_THE_CDK)}
+    if remaining:
+        resource["Metadata"] = remaining
     else:
         resource.pop("Metadata", None)

@@ -52,9 +52,9 @@ def _bootstrap(stage: Stage, client: Client) -> Iterator[str]:
     except ssm.exceptions.ParameterNotFound:
         version = 0
     if version < LEAST_BOOTSTRAP:
-        found = f"has version {version} of it, and {LEAST_BOOTSTRAP} is needed" if version else "has none"
+        state = f"has version {version} of it, and {LEAST_BOOTSTRAP} is needed" if version else "has none"
         yield (
-            f"The CDK needs a stack of its own in each account and region, and this one {found}: run `make bootstrap`."
+            f"The CDK needs a stack of its own in each account and region, and this one {state}: run `make bootstrap`."
         )
 
 
@@ -82,30 +82,30 @@ def _concurrency(stage: Stage, client: Client) -> Iterator[str]:
 def _domain(stage: Stage, client: Client) -> Iterator[str]:
     if stage.store != "aws" or stage.search != "domain":
         return
-    wanted = stage.domain
-    found = client("opensearch").list_instance_type_details(
-        EngineVersion=ENGINE, InstanceType=wanted.instance, RetrieveAZs=True
+    domain = stage.domain
+    details = client("opensearch").list_instance_type_details(
+        EngineVersion=ENGINE, InstanceType=domain.instance, RetrieveAZs=True
     )["InstanceTypeDetails"]
-    if not found:
-        yield f"This region has no {wanted.instance} for {ENGINE}: set another `instance` in the stage's `domain`."
-    elif len(found[0].get("AvailabilityZones", ())) < wanted.nodes:
-        zones = len(found[0].get("AvailabilityZones", ()))
+    if not details:
+        yield f"This region has no {domain.instance} for {ENGINE}: set another `instance` in the stage's `domain`."
+    elif len(details[0].get("AvailabilityZones", ())) < domain.nodes:
+        zones = len(details[0].get("AvailabilityZones", ()))
         yield (
-            f"{wanted.instance} is in {zones} zones of this region, and the stage has {wanted.nodes} nodes in as many: "
+            f"{domain.instance} is in {zones} zones of this region, and the stage has {domain.nodes} nodes in as many: "
             "set another `instance` in the stage's `domain`, or one node."
         )
 
 
 def _model(stage: Stage, client: Client) -> Iterator[str]:
-    named = str(stage.settings.get("embedder_model", "")) or MODELS[0].id
-    if stage.settings.get("embedder") != "bedrock" or named not in {model.id for model in MODELS}:
+    model = str(stage.settings.get("embedder_model", "")) or MODELS[0].id
+    if stage.settings.get("embedder") != "bedrock" or model not in {known_model.id for known_model in MODELS}:
         return  # an inference profile or an ARN names its own regions
     bedrock = client("bedrock")
     try:
-        bedrock.get_foundation_model(modelIdentifier=named)
+        bedrock.get_foundation_model(modelIdentifier=model)
     except (bedrock.exceptions.ResourceNotFoundException, bedrock.exceptions.ValidationException):
         yield (
-            f"Bedrock has no {named} in this region: set another `embedder_model` in the stage's settings, or choose "
+            f"Bedrock has no {model} in this region: set another `embedder_model` in the stage's settings, or choose "
             "another AWS_DEFAULT_REGION."
         )
 
@@ -122,16 +122,16 @@ def _certificate(stage: Stage, client: Client) -> Iterator[str]:
         )
         return
     try:
-        found = acm.describe_certificate(CertificateArn=stage.certificate_arn)["Certificate"]
+        certificate = acm.describe_certificate(CertificateArn=stage.certificate_arn)["Certificate"]
     except acm.exceptions.ResourceNotFoundException:
         yield "There is no certificate with the stage's `certificate_arn`: `aws acm list-certificates` lists them."
         return
-    if found.get("Status") != "ISSUED":
+    if certificate.get("Status") != "ISSUED":
         yield (
-            f"The certificate for {stage.domain_name} is {found.get('Status')}: create the DNS record that "
+            f"The certificate for {stage.domain_name} is {certificate.get('Status')}: create the DNS record that "
             "`aws acm describe-certificate` shows, and wait until it is ISSUED."
         )
-    names = {found.get("DomainName", ""), *found.get("SubjectAlternativeNames", ())}
+    names = {certificate.get("DomainName", ""), *certificate.get("SubjectAlternativeNames", ())}
     if not names & {stage.domain_name, f"*.{stage.domain_name.partition('.')[2]}"}:
         yield f"The stage's certificate is for {', '.join(sorted(names))}, not for {stage.domain_name}."
 
@@ -142,20 +142,20 @@ def _tables(stage: Stage, client: Client) -> Iterator[str]:
     dynamodb = client("dynamodb")
     for words in (memory_table(stage.adopt.memories), usage_table(stage.adopt.usage)):
         try:
-            found = dynamodb.describe_table(TableName=words["TableName"])["Table"]
+            table = dynamodb.describe_table(TableName=words["TableName"])["Table"]
         except dynamodb.exceptions.ResourceNotFoundException:
             yield f"There is no table {words['TableName']} to adopt: restore it first, or correct the stage's `adopt`."
             continue
         expires = dynamodb.describe_time_to_live(TableName=words["TableName"])["TimeToLiveDescription"]
-        yield from misfits(words, found, expires.get("TimeToLiveStatus", ""), stage.adopt)
+        yield from misfits(words, table, expires.get("TimeToLiveStatus", ""), stage.adopt)
 
 
-def misfits(words: Mapping[str, Any], found: Mapping[str, Any], expires: str, adopt: Adopted) -> Iterator[str]:
+def misfits(words: Mapping[str, Any], table: Mapping[str, Any], expires: str, adopt: Adopted) -> Iterator[str]:
     """Faults of an adopted table, and the command that mends each: a restore has no stream and no time to live."""
     name = words["TableName"]
-    if _form(found) != _form(words):
+    if _form(table) != _form(words):
         yield f"{name} has other keys or indexes than memories need: adopt a table that steeltrap made, or its restore."
-    if found.get("SSEDescription", {}).get("KMSMasterKeyArn") != adopt.key:
+    if table.get("SSEDescription", {}).get("KMSMasterKeyArn") != adopt.key:
         yield f"{name} is not encrypted by the `key` of the stage's `adopt`: `aws dynamodb describe-table` tells which."
     if expires not in ("ENABLED", "ENABLING"):
         yield (
@@ -164,14 +164,14 @@ def misfits(words: Mapping[str, Any], found: Mapping[str, Any], expires: str, ad
         )
     if "StreamSpecification" not in words:
         return
-    if not found.get("StreamSpecification", {}).get("StreamEnabled"):
+    if not table.get("StreamSpecification", {}).get("StreamEnabled"):
         yield (
             f"{name} has no stream, so nothing would be indexed: run `aws dynamodb update-table --table-name {name} "
             "--stream-specification StreamEnabled=true,StreamViewType=NEW_AND_OLD_IMAGES`, and write the ARN of its "
             "stream into the stage's `adopt`."
         )
-    elif found.get("LatestStreamArn") != adopt.stream:
-        yield f"The stream of {name} is {found.get('LatestStreamArn')}: write that into the stage's `adopt`."
+    elif table.get("LatestStreamArn") != adopt.stream:
+        yield f"The stream of {name} is {table.get('LatestStreamArn')}: write that into the stage's `adopt`."
 
 
 def _form(table: Mapping[str, Any]) -> object:
@@ -206,10 +206,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--stage", default="dev")
     stage = read_stage(parser.parse_args().stage)
-    found = list(problems(stage, boto3.session.Session().client))
-    for problem in found:
-        print(f"- {problem}", file=sys.stderr)
-    if found:
+    faults = list(problems(stage, boto3.session.Session().client))
+    for fault in faults:
+        print(f"- {fault}", file=sys.stderr)
+    if faults:
         sys.exit("Nothing was deployed.")
     print(f"{stage.stack_name}: account and region are ready")
 

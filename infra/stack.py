@@ -62,22 +62,22 @@ class Steeltrap(Stack):
         self.api = Api(self, stage)
         self._serve(stage, catalogue)
         self.agents = Agents(self, stage, stage.agent, catalogue, self.functions) if stage.agent else None
-        made = self.functions.made
+        functions = self.functions.by_name
         watch = Watch(self, stage, self.storage.key)
         if isinstance(self.storage, Storage) and self.search is not None:
             self._index_stream(self.storage)
             self._schedule_upkeep(stage, self.search)
-            watch.alarms_of_tables(self.api, self.storage, self.search, made)
+            watch.alarms_of_tables(self.api, self.storage, self.search, functions)
             if stage.dashboard:
-                watch.dashboard_of_tables(self.api, self.storage, made)
+                watch.dashboard_of_tables(self.api, self.storage, functions)
         elif isinstance(self.storage, LogStorage):
             self._schedule_sweep(stage)
-            watch.alarms_of_bucket(self.api, self.storage, made)
+            watch.alarms_of_bucket(self.api, self.storage, functions)
             if stage.dashboard:
-                watch.dashboard_of_bucket(self.api, self.storage, made)
+                watch.dashboard_of_bucket(self.api, self.storage, functions)
             self._migrate_last(stage, catalogue)
-        if unknown := set(stage.snap_start) - set(made):
-            raise ValueError(f"`snap_start` names {', '.join(sorted(unknown))}; there are: {', '.join(made)}")
+        if unknown := set(stage.snap_start) - set(functions):
+            raise ValueError(f"`snap_start` names {', '.join(sorted(unknown))}; there are: {', '.join(functions)}")
         self._add_outputs(stage)
 
     def _serve(self, stage: Stage, catalogue: Catalogue) -> None:
@@ -174,7 +174,7 @@ class Steeltrap(Stack):
         tables = CustomResource(
             self,
             "Tables",
-            service_token=self.functions.made["maintenance"].function_arn,
+            service_token=self.functions.by_name["maintenance"].function_arn,
             service_timeout=Duration.seconds(_QUARTER_HOUR + 60),
             # CloudFormation calls it again when one of these changes.
             properties={
@@ -195,7 +195,7 @@ class Steeltrap(Stack):
             function.configure_async_invoke(retry_attempts=0)
             rule = events.Rule(self, id, schedule=events.Schedule.rate(every))
             rule.add_target(targets.LambdaFunction(function))
-        made = CustomResource(
+        index = CustomResource(
             self,
             "Index",
             service_token=reindex.function_arn,
@@ -203,7 +203,7 @@ class Steeltrap(Stack):
             # CloudFormation calls it again when one of these changes.
             properties={"Url": search.url, "Index": stage.index},
         )
-        made.node.add_dependency(search)
+        index.node.add_dependency(search)
 
     def _add_outputs(self, stage: Stage) -> None:
         """Output what clients need in their configuration."""
@@ -232,7 +232,7 @@ class Steeltrap(Stack):
         places = {
             "MemoryTable": storage.memories.name,
             "ExportBucket": storage.exports.bucket_name,
-            "ReindexFunction": self.functions.made["reindex"].function_name,
+            "ReindexFunction": self.functions.by_name["reindex"].function_name,
         }
         return places | ({"WriteQueue": storage.writes.queue_url} if storage.writes else {})
 

@@ -273,8 +273,8 @@ class Stage(BaseModel):
     @property
     def scopes(self) -> dict[str, str]:
         """The OAuth scopes that tokens need, as a function's environment has them."""
-        named = {"READ_SCOPE": self.read_scope, "WRITE_SCOPE": self.write_scope}
-        return {PREFIX + name: scope for name, scope in named.items() if scope}
+        scopes = {"READ_SCOPE": self.read_scope, "WRITE_SCOPE": self.write_scope}
+        return {PREFIX + name: scope for name, scope in scopes.items() if scope}
 
     @property
     def counts_calls(self) -> bool:

@@ -44,8 +44,8 @@ class Storage(Construct):
     def __init__(self, scope: Construct, stage: Stage) -> None:
         super().__init__(scope, "Storage")
         self._stage = stage
-        self._kept = RemovalPolicy.RETAIN if stage.retain else RemovalPolicy.DESTROY
-        self.key = kms.Key(self, "Key", enable_key_rotation=True, removal_policy=self._kept)
+        self._removal = RemovalPolicy.RETAIN if stage.retain else RemovalPolicy.DESTROY
+        self.key = kms.Key(self, "Key", enable_key_rotation=True, removal_policy=self._removal)
         # AWS chooses the table's name, so a kept table never conflicts with a new one.
         words = memory_table("memories")
         self.indexes_of_a_user = [index["IndexName"] for index in words["LocalSecondaryIndexes"]]
@@ -148,7 +148,7 @@ class Storage(Construct):
             ),
             deletion_protection_enabled=self._stage.retain,
         )
-        table.apply_removal_policy(self._kept)
+        table.apply_removal_policy(self._removal)
         return Table(table.ref, table.attr_arn, table.attr_stream_arn if "StreamSpecification" in words else "")
 
     def _bucket(self) -> s3.Bucket:
@@ -161,7 +161,7 @@ class Storage(Construct):
             bucket_key_enabled=True,
             block_public_access=s3.BlockPublicAccess.BLOCK_ALL,
             enforce_ssl=True,
-            removal_policy=self._kept,
+            removal_policy=self._removal,
         )
 
     def _queue(self, id: str, **how: Any) -> sqs.Queue:
@@ -172,7 +172,7 @@ class Storage(Construct):
             encryption_master_key=self.key,
             enforce_ssl=True,
             retention_period=Duration.days(14),
-            removal_policy=self._kept,
+            removal_policy=self._removal,
             **how,
         )
 
@@ -224,5 +224,5 @@ def _index(words: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _stream(words: Mapping[str, Any]) -> dynamodb.CfnTable.StreamSpecificationProperty | None:
-    given = words.get("StreamSpecification")
-    return given and dynamodb.CfnTable.StreamSpecificationProperty(stream_view_type=given["StreamViewType"])
+    stream = words.get("StreamSpecification")
+    return stream and dynamodb.CfnTable.StreamSpecificationProperty(stream_view_type=stream["StreamViewType"])

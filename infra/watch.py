@@ -73,17 +73,17 @@ class Watch(Construct):
             )
         return topic
 
-    def alarms_of_bucket(self, api: Api, storage: LogStorage, made: Mapping[str, lambda_.Function]) -> None:
+    def alarms_of_bucket(self, api: Api, storage: LogStorage, functions: Mapping[str, lambda_.Function]) -> None:
         """The alarms of a stage over a bucket, if somebody is mailed: each is charged per month."""
         if self._topic is None:
             return
         self._alarm("ApiFails", _metric("AWS/ApiGateway", "5xx", {"ApiId": api.api.ref}), 5)
         self._alarm("Throttled", _metric("AWS/Lambda", "Throttles", {}), 1)
-        self._alarm("MaintenanceFails", made["maintenance"].metric_errors(period=_FIVE_MINUTES), 1)
+        self._alarm("MaintenanceFails", functions["maintenance"].metric_errors(period=_FIVE_MINUTES), 1)
         throttles = _metric("AWS/DynamoDB", "WriteThrottleEvents", {"TableName": storage.entries.ref})
         self._alarm("EntriesThrottled", throttles, 10)
 
-    def dashboard_of_bucket(self, api: Api, storage: LogStorage, made: Mapping[str, lambda_.Function]) -> None:
+    def dashboard_of_bucket(self, api: Api, storage: LogStorage, functions: Mapping[str, lambda_.Function]) -> None:
         """Calls, errors, times, and what the table takes."""
         board = cloudwatch.Dashboard(self, "Dashboard", dashboard_name=self._name)
         board.add_widgets(*self._calls(api))
@@ -92,7 +92,7 @@ class Watch(Construct):
             _graph("Bytes of an answer (p50, p99)", *self._own_percentiles("answer_bytes")),
             _graph("Users whom a sweep left", self._left),
         )
-        board.add_widgets(*_of_logs(made))
+        board.add_widgets(*_of_logs(functions))
 
     def _calls(self, api: Api) -> list[cloudwatch.GraphWidget]:
         of_api = {"ApiId": api.api.ref}
@@ -106,18 +106,18 @@ class Watch(Construct):
         ]
 
     def alarms_of_tables(
-        self, api: Api, storage: Storage, search: Search, made: Mapping[str, lambda_.Function]
+        self, api: Api, storage: Storage, search: Search, functions: Mapping[str, lambda_.Function]
     ) -> None:
         """One alarm per problem that its reader can fix."""
         self._alarm("ApiFails", _metric("AWS/ApiGateway", "5xx", {"ApiId": api.api.ref}), 5)
-        self._alarm("IndexerFails", made["indexer"].metric_errors(period=_FIVE_MINUTES), 1, times=3)
+        self._alarm("IndexerFails", functions["indexer"].metric_errors(period=_FIVE_MINUTES), 1, times=3)
         for name in ("maintenance", "reindex"):
-            self._alarm(f"{name.title()}Fails", made[name].metric_errors(period=_FIVE_MINUTES), 1)
+            self._alarm(f"{name.title()}Fails", functions[name].metric_errors(period=_FIVE_MINUTES), 1)
         # Three hours in a row: the next sweep reaches the users that one sweep left out.
         self._alarm("SweepsFallBehind", self._left, 1, times=3)
         self._alarm(
             "IndexLags",
-            made["indexer"].metric("IteratorAge", statistic="Maximum", period=_FIVE_MINUTES),
+            functions["indexer"].metric("IteratorAge", statistic="Maximum", period=_FIVE_MINUTES),
             60_000,
             times=2,
         )
@@ -136,8 +136,8 @@ class Watch(Construct):
 
     def _domain_alarms(self, domain: opensearch.CfnDomain) -> None:
         def worst(name: str, statistic: str = "Maximum") -> cloudwatch.Metric:
-            named = {"DomainName": domain.ref, "ClientId": Stack.of(self).account}
-            return _metric("AWS/ES", name, named, statistic=statistic)
+            dimensions = {"DomainName": domain.ref, "ClientId": Stack.of(self).account}
+            return _metric("AWS/ES", name, dimensions, statistic=statistic)
 
         self._alarm("IndexRed", worst("ClusterStatus.red"), 1)
         self._alarm("IndexBlocked", worst("ClusterIndexWritesBlocked"), 1)
@@ -146,13 +146,13 @@ class Watch(Construct):
         # In MB: a quarter of a node's volume.
         self._alarm("IndexFull", worst("FreeStorageSpace", "Minimum"), self._volume_gb * 256, below=True)
 
-    def dashboard_of_tables(self, api: Api, storage: Storage, made: Mapping[str, lambda_.Function]) -> None:
+    def dashboard_of_tables(self, api: Api, storage: Storage, functions: Mapping[str, lambda_.Function]) -> None:
         """Calls, errors, times, the index's lag, and what the tables take."""
         board = cloudwatch.Dashboard(self, "Dashboard", dashboard_name=self._name)
         board.add_widgets(*self._calls(api))
         board.add_widgets(
             _graph("Time in a function (p50, p99), ms", *self._own_percentiles("time")),
-            _graph("Lag of the index, ms", made["indexer"].metric("IteratorAge", statistic="Maximum")),
+            _graph("Lag of the index, ms", functions["indexer"].metric("IteratorAge", statistic="Maximum")),
             _graph(
                 "Dead letters", *(_depth(queue) for queue in (storage.index_dead_letters, storage.stream_dead_letters))
             ),
@@ -162,7 +162,7 @@ class Watch(Construct):
             _graph("Users whom a sweep left", self._left),
         )
         board.add_widgets(
-            _graph("Bytes of an answer (p50, p99)", *self._own_percentiles("answer_bytes")), *_of_logs(made)
+            _graph("Bytes of an answer (p50, p99)", *self._own_percentiles("answer_bytes")), *_of_logs(functions)
         )
 
     def _own(self, name: str) -> cloudwatch.Metric:
@@ -214,9 +214,9 @@ def _depth(queue: sqs.Queue) -> cloudwatch.Metric:
     return queue.metric_approximate_number_of_messages_visible(statistic="Maximum", period=_FIVE_MINUTES)
 
 
-def _of_logs(made: Mapping[str, lambda_.Function]) -> list[cloudwatch.LogQueryWidget]:
+def _of_logs(functions: Mapping[str, lambda_.Function]) -> list[cloudwatch.LogQueryWidget]:
     """Tables of what metrics would cost too much for: calls by tool, by code, and by step."""
-    groups = [function.log_group.log_group_name for function in list(made.values())[:_LOG_GROUPS]]
+    groups = [function.log_group.log_group_name for function in list(functions.values())[:_LOG_GROUPS]]
     queries = {"Calls by tool": _BY_TOOL, "Errors by code": _BY_CODE, "Time by step (p99), ms": _BY_STEP}
     return [
         cloudwatch.LogQueryWidget(title=title, log_group_names=groups, query_lines=list(lines), width=8)

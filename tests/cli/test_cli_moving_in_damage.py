@@ -54,7 +54,7 @@ def test_a_format_decides_where_a_text_could_be_any(run, tmp_path):
         ("a.db", b"SQLite format 3\x00" + bytes(200), "a.db can't be read further: it is no SQLite database, or it is"),
         ("a.exe", b"MZ\x00\x00", "a.exe is of no known format."),
         ("a.txt", b"text \x00 text", "the file is no text."),
-        ("a.txt", "\ufeffodd".encode("utf-16-le") + b"\x00", "is not valid UTF-16 behind that. Save it as UTF-8."),
+        ("a.txt", "\ufeffodd".encode("utf-16-le") + b"\x00", "is not valid UTF-16 after that. Save it as UTF-8."),
     ],
 )
 def test_a_wrong_file_is_refused_in_a_sentence(run, tmp_path, name, content, sentence):

@@ -134,7 +134,7 @@ def test_hooks_and_an_import_read_the_same_of_any_session(lines: list[Any]) -> N
     imported = [said.id for part in read if getattr(part, "conversation", None) for said in part.conversation.messages]  # type: ignore[union-attr]
     file = io.BytesIO(data)
     read_lines = list(reading._lines(file, 0, 0, len(data)))
-    kept = reading._entry_ids(read_lines, file, 0)
+    kept = reading._main_line_ids(read_lines, file, 0)
     assert [said.id for each in read_lines for said in reading._of_claude_code(each, kept)] == imported
     said = {
         each["uuid"]
@@ -240,7 +240,7 @@ def test_thousands_of_missing_parents_are_looked_for_within_one_bound(
             return super().seek(to, whence)
 
     with Watched(io.FileIO(path)) as file:  # type: ignore[arg-type]
-        reading._entry_ids(list(reading._lines(file, offset, 0, path.stat().st_size)), file, offset)
+        reading._main_line_ids(list(reading._lines(file, offset, 0, path.stat().st_size)), file, offset)
     assert len(sought) <= 2 + 2 * MIB // (64 * 1024)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Literal
 
-from steeltrap.embedders.vectors import placed, worded
+from steeltrap.embedders.vectors import nonblank_positions, restore_positions
 from steeltrap.errors import Unavailable
 from steeltrap.model import Embedding
 from steeltrap.text.vectors import unit_vector
@@ -45,9 +45,9 @@ class HashedWords:
             raise Unavailable(f"The embedder did not answer within {timeout:g} s; try again.", part="embedder")
         if self.state == "broken":
             raise Unavailable("The embedder refuses to answer.", part="embedder")
-        positions = worded(texts)
+        positions = nonblank_positions(texts)
         vectors = [_vector(texts[position], self.dimension) for position in positions]
-        return placed(vectors, positions, len(texts), self.dimension)
+        return restore_positions(vectors, positions, len(texts), self.dimension)
 
 
 class Placed(HashedWords):

@@ -91,8 +91,8 @@ def commands_in(part: ConfigEntry) -> list[list[str]]:
             commands.append([entry["command"], *map(str, entry.get("args") or ())])
     if part.hooks:
         events = root.get("hooks")
-        entries = [event for event in events.values() if isinstance(event, list)] if isinstance(events, dict) else []
-        commands += [shlex.split(hook["command"]) for hook_entry in entries for hook in own_hooks(hook_entry)]
+        lists = [value for value in events.values() if isinstance(value, list)] if isinstance(events, dict) else []
+        commands += [shlex.split(hook["command"]) for entries in lists for hook in own_hooks(entries)]
     return commands
 
 

@@ -379,7 +379,7 @@ def parts(text: str, most: int) -> list[str]:
 
 
 def halves(text: str) -> list[str]:
-    """Two parts cut near the middle, behind a space where there is one; a blank one is left out."""
+    """Two parts cut near the middle, after a space where there is one; a blank one is left out."""
     middle = len(text) // 2
     cut = text.rfind(" ", middle // 2, middle) + 1 or middle
     return [half for half in (text[:cut], text[cut:]) if half.strip()]

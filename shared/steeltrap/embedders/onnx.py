@@ -21,7 +21,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from ..errors import InvalidInput, Unavailable
 from ..model import Embedding
 from .remote import BoundedThreadPool, OutOfTime
-from .vectors import out_of_time, placed, worded
+from .vectors import nonblank_positions, out_of_time, restore_positions
 
 if TYPE_CHECKING:
     from onnxruntime import InferenceSession
@@ -178,9 +178,9 @@ class OnnxEmbedder:
 
         Raises Unavailable when a package or a file is missing or damaged, and when it takes longer than `timeout`.
         """
-        positions = worded(texts)
+        positions = nonblank_positions(texts)
         vectors = self._vectors([texts[position] for position in positions], purpose, timeout) if positions else []
-        return placed(vectors, positions, len(texts), self.dimension)
+        return restore_positions(vectors, positions, len(texts), self.dimension)
 
     def load(self) -> None:
         """Load the model now and not at the first text. Raises Unavailable."""

@@ -27,7 +27,7 @@ from ..errors import Unavailable
 from ..model import Embedding
 from ..ports import SharedLevels
 from .calibration import Calibrated, Calibration
-from .vectors import placed, worded
+from .vectors import nonblank_positions, restore_positions
 
 if TYPE_CHECKING:
     from urllib3 import HTTPConnectionPool
@@ -110,11 +110,11 @@ class RemoteEmbedder(Calibrated):
         if not texts:
             return []
         ends = self._monotonic() + timeout
-        positions = worded(texts)
+        positions = nonblank_positions(texts)
         vectors: list[Embedding] = []
         if positions or not self._calibration.dimension:
             vectors = self._embed([texts[position] for position in positions], purpose, ends)
-        return placed(vectors, positions, len(texts), self._calibration.dimension)
+        return restore_positions(vectors, positions, len(texts), self._calibration.dimension)
 
     @abstractmethod
     def _embed(self, texts: Sequence[str], purpose: Purpose, ends: float) -> list[Embedding]:

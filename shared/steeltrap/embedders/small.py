@@ -30,7 +30,7 @@ _LOAD_SECONDS: Final = 60.0
 
 
 class SmallEmbedder:
-    """The vectors of small-4 and of static-256 behind each other, so weighted that the cosine of two texts is 0.7 of
+    """The vector of small-4 and after it that of static-256, so weighted that the cosine of two texts is 0.7 of
     small-4's and 0.3 of static-256's.
 
     small-4 knows English only: it embeds the gloss of a Spanish or German text. A text in which static-256 knows no
@@ -83,7 +83,7 @@ def _mixed(meaning: float, words: float) -> float:
 
 
 def _joined(meaning: Embedding, words: Embedding) -> Embedding:
-    """Both vectors behind each other, at length 1; zeros for a blank text, which has neither."""
+    """Both vectors, one after the other, at length 1; zeros for a blank text, which has neither."""
     import numpy as np
 
     parts = (meaning, _SHARE), (words, 1 - _SHARE)

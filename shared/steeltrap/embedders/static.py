@@ -21,7 +21,7 @@ from ..text.patterns import lazy_pattern
 from ..text.words import fold_case, is_hebrew, normalised, tokens
 from .calibration import STATIC_NOVEL, STATIC_SLOPE, STATIC_UNRELATED, STATIC_UNRELATED_JAPANESE
 from .languages import Languages
-from .vectors import out_of_time, placed, worded
+from .vectors import nonblank_positions, out_of_time, restore_positions
 from .word_pieces import WordPieces
 
 if TYPE_CHECKING:
@@ -244,9 +244,9 @@ class StaticEmbedder:
 
         Raises Unavailable when the model's files can't be read or the texts take longer than `timeout`.
         """
-        positions = worded(texts)
+        positions = nonblank_positions(texts)
         vectors = self._vectors([texts[position] for position in positions], purpose, timeout) if positions else []
-        return placed(vectors, positions, len(texts), DIMENSION)
+        return restore_positions(vectors, positions, len(texts), DIMENSION)
 
     def load(self) -> None:
         """Load the model now and not at the first text. Raises Unavailable when its files can't be read."""
@@ -412,7 +412,7 @@ class _Model:
         return places_by_word | {word: places for word, places in compounds if places}
 
     def _looked_up(self, word: str) -> tuple[int, ...]:
-        """The pieces of a word; behind them, if the lexicon knows it too, the number of pieces plus its place there."""
+        """The pieces of a word; after them, if the lexicon knows it too, the number of pieces plus its place there."""
         place = self._lexicon.place(word)
         return self._pieces.encode(word) if place == ABSENT else (*self._pieces.encode(word), self._size + place)
 

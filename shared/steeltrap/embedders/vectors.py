@@ -8,7 +8,7 @@ from ..errors import InvalidInput, Unavailable
 from ..model import Embedding
 
 
-def worded(texts: Sequence[str]) -> list[int]:
+def nonblank_positions(texts: Sequence[str]) -> list[int]:
     """The positions of the texts that aren't blank; a blank one has no vector.
 
     Raises InvalidInput for half of a surrogate pair: JSON can carry one, UTF-8 can't.
@@ -22,7 +22,9 @@ def worded(texts: Sequence[str]) -> list[int]:
     return [position for position, text in enumerate(texts) if text.strip()]
 
 
-def placed(vectors: Iterable[Embedding], positions: Iterable[int], count: int, dimension: int) -> list[Embedding]:
+def restore_positions(
+    vectors: Iterable[Embedding], positions: Iterable[int], count: int, dimension: int
+) -> list[Embedding]:
     """`count` embeddings: the vectors at their positions, zeros elsewhere."""
     embeddings = [bytes(4 * dimension)] * count
     for position, vector in zip(positions, vectors, strict=True):

@@ -173,7 +173,7 @@ class _Stream(io.RawIOBase):
 
 
 _UTF_16: Final = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
-_NOT_UTF_16: Final = "the file begins as UTF-16 and is not valid UTF-16 behind that. Save it as UTF-8."
+_NOT_UTF_16: Final = "the file begins as UTF-16 and is not valid UTF-16 after that. Save it as UTF-8."
 _BLOCK: Final = 1024 * 1024
 _BUFFER: Final = 64 * 1024
 

@@ -85,7 +85,7 @@ class Pieces:
         self._json = decoder or json.JSONDecoder()
         self._text = ""
         self._position = 0
-        self._lines_behind = 0
+        self._lines_before = 0
         self._ended = False
         self._open = 0
         self.weight = 0
@@ -96,7 +96,7 @@ class Pieces:
         return len(self._text) - self._position
 
     def line(self) -> int:
-        return self._lines_behind + self._text.count("\n", 0, self._position) + 1
+        return self._lines_before + self._text.count("\n", 0, self._position) + 1
 
     def line_after_space(self) -> int:
         self.peek()
@@ -324,7 +324,7 @@ class Pieces:
 
     def _cut(self) -> None:
         if self._position > max(PIECE, self.ahead):
-            self._lines_behind += self._text.count("\n", 0, self._position)
+            self._lines_before += self._text.count("\n", 0, self._position)
             self._text = self._text[self._position :]
             self._position = 0
 

@@ -311,7 +311,7 @@ def blocks(session: Session) -> Iterator[Block]:
         elif session.client == "cursor":
             yield from _in_blocks((each, cursor_messages(_numbered(each))) for each in lines())
         else:
-            entry_ids = _entry_ids(lines(), file, offset)
+            entry_ids = _main_line_ids(lines(), file, offset)
             yield from _in_blocks((each, _of_claude_code(each, entry_ids)) for each in lines())
 
 
@@ -397,7 +397,7 @@ def _of_claude_code(line: _Line, entry_ids: set[str]) -> Iterator[TranscriptMess
         yield entry.message
 
 
-def _entry_ids(lines: Iterable[_Line], file: BinaryIO, offset: int) -> set[str]:
+def _main_line_ids(lines: Iterable[_Line], file: BinaryIO, offset: int) -> set[str]:
     """The lines of Claude Code that the user did not go back from, which only the whole tree tells."""
     tree = ClaudeTree()
     for line in lines:

@@ -139,7 +139,7 @@ CARD_CANDIDATE: Final = rf"\d(?:{_SEPARATOR}?\d){{13}}"
 
 _GROUPED: Final = rf"\d{{4}}{_SEPARATOR}(?:\d{{4}}{_SEPARATOR}\d{{4}}{_SEPARATOR}\d{{4}}|\d{{6}}{_SEPARATOR}\d{{4,5}})"
 _BARE: Final = r"\d{14,19}"
-# What may not stand right before or behind: the number would be a part of something longer.
+# What may not stand right before or after: the number would be a part of something longer.
 _BEFORE: Final = re.compile(rb"[\w+*^#/&?%@.-]")
 _AFTER: Final = re.compile(rb"[\w/+*^=%@#]|[.:-]\w")
 _IBAN: Final = re.compile(rb"\b[A-Z]{2}\d{2}[ -]?(?:[A-Z0-9]{4}[ -])*$")
