@@ -1,5 +1,6 @@
 """Several writers of one user in DynamoDB, clocks that disagree, work that is cut short, memories of any size."""
 
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import timedelta
@@ -40,6 +41,9 @@ from steeltrap.text.words import text_digest, tokens
 from unruly import down
 
 __all__ = ["cloud"]
+
+_LONG = " ".join(f"w{i}" for i in range(2000))
+"""Its vectors are in pieces of their own."""
 
 
 def test_of_two_agents_that_update_at_once_one_wins_and_the_other_learns_the_version(cloud: Cloud) -> None:
@@ -208,6 +212,39 @@ def test_a_purge_that_was_cut_short_is_finished_by_the_next(cloud: Cloud, at: in
     assert cloud.items("r#" + one.id) == cloud.items("l#" + one.id) == []
     assert not [key for key in cloud.items("l#") if one.id in key]
     assert space.get([other.id])[other.id].links == ()
+
+
+@pytest.mark.parametrize("at", range(1, 8))
+def test_a_memory_saved_again_under_its_id_while_the_earlier_one_is_purged_is_whole(cloud: Cloud, at: int) -> None:
+    spaces = [space_of(cloud.store(), "ana") for _ in range(2)]
+    one = save(spaces[0], _LONG)
+    requests: list[str] = []
+
+    def save_again(operation: str, request: dict[str, Any]) -> None:
+        if requests or "gone" in request.get("Item", ()):
+            requests.append(operation)
+        if len(requests) == at + 1:  # the first is the tombstone
+            save(spaces[1], f"{_LONG} again", id=one.id)
+
+    cloud.unruly.before = save_again
+    spaces[0].purge([one.id])
+    assert len(requests) > at + 1
+    assert spaces[0].get([one.id])[one.id].content == f"{_LONG} again"
+    assert list(spaces[0].embeddings([one.id])) == [one.id]
+
+
+def test_vectors_made_for_a_memory_that_is_purged_meanwhile_are_taken_back(cloud: Cloud) -> None:
+    space = space_of(cloud.store(), "ana")
+    one = save(space, _LONG)
+    save(space, "the heron")
+
+    def purge_then_embed(memories: Sequence[Memory]) -> list[Entry]:
+        space.purge([one.id])
+        return [_large(memory.content, other, id=memory.id) for memory in memories]
+
+    other = HashedWords(dimension=32)
+    space_of(cloud.store(embedder=other), "ana").reembed(purge_then_embed)
+    assert cloud.items("b#") == []
 
 
 @pytest.mark.parametrize("at", range(1, 7))

@@ -184,6 +184,27 @@ def test_a_write_that_looked_around_before_a_forget_does_not_bring_the_id_back(
     door.store.close()
 
 
+def test_a_memory_that_is_saved_again_while_it_is_forgotten_is_no_trace_of_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    door = open_door(tmp_path)
+    item = {"id": memory_of("").id, "content": "the grey heron"}
+    answer(door, "core.put", items=[item])
+    purge = SqliteSpace.purge
+
+    def purge_then_save(space: SqliteSpace, ids: Sequence[str]) -> list[str]:
+        purged = purge(space, ids)
+        answer(door, "core.put", items=[item])
+        return purged
+
+    with monkeypatch.context() as patch:
+        patch.setattr(SqliteSpace, "purge", purge_then_save)
+        receipt = answer(door, "core.forget", id=item["id"])
+    assert not receipt["verified"]
+    assert [memory.id for memory in space_of(door.store, "ana").walk()] == [item["id"]]
+    door.store.close()
+
+
 def test_forgetting_an_unknown_id_mends_what_still_names_it(tmp_path: Path) -> None:
     door = open_door(tmp_path)
     space = space_of(door.store, "ana")

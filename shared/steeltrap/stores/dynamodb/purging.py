@@ -33,7 +33,7 @@ def purge(partition: Partition, ids: Sequence[str]) -> list[str]:
     user = users.count_purge(partition)
     usage.update_speakers_after_purge(partition, user, removed_items.values())
     for id in canonical_ids:
-        _clear(partition, id)
+        clear(partition, id)
     return list(removed_items)
 
 
@@ -81,19 +81,25 @@ def _superseded(partition: Partition, by: str) -> list[Item]:
     return list(partition.tables.get(partition.key, olds, (), partition.deadline).values())
 
 
-def _clear(partition: Partition, id: str) -> None:
-    """Remove what hangs on a memory that is gone, and the links that name it."""
+def clear(partition: Partition, id: str) -> None:
+    """Remove what hangs on a memory that is gone, and the links that name it.
+
+    A tombstone with work left admits no memory in its place. So what was listed before such a tombstone was read isn't
+    a new memory's.
+    """
     key = keys.memory(id)
+    replaced = list(partition.under(keys.revisions(id)))
+    hanging = [text(item, "k") for item in partition.under(keys.parts(id), ProjectionExpression="k")]
+    hanging += [text(item, "k") for item in replaced]
     stone = partition.tables.get(partition.key, [key], _READ, partition.deadline).get(key)
     if stone is not None and "gone" not in stone:
         return
     rest = stone.get("rest") if stone else None
+    if rest is None:
+        hanging.clear()
     targets = set(rest) - {""} if isinstance(rest, frozenset) else set()
-    replaced = list(partition.under(keys.revisions(id)))
     images = partition.contents(replaced, "image")
     targets |= {target for image in images if image for target in references(from_image(image))}
-    hanging = [text(item, "k") for item in partition.under(keys.parts(id), ProjectionExpression="k")]
-    hanging += [text(item, "k") for item in replaced]
     hanging += [key for target in targets for key in (keys.link(target, id), keys.superseded(target, id))]
     naming = listing.sources(partition, [keys.links_to(id)])
     for source in naming:
@@ -101,8 +107,8 @@ def _clear(partition: Partition, id: str) -> None:
     hanging += [key for source in naming for key in (keys.link(id, source), keys.superseded(id, source))]
     partition.tables.delete_all(partition.key, hanging, partition.deadline)
     partition.tables.delete_usage(partition.key, [id], partition.deadline)
-    if rest is not None:
-        cleanup = Action(key, "#gone = :one", {":one": 1}, remove=["rest"])
+    if stone is not None and rest is not None:
+        cleanup = Action(key, "#w = :seen", {":seen": stone["w"]}, remove=["rest"])
         with suppress(Cancelled):
             run(partition.tables, partition.key, [cleanup], partition.deadline)
 

@@ -9,7 +9,6 @@ From the second step to the last, searches go by words.
 """
 
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from typing import Any, Final
 
 from ...model import Memory
@@ -66,10 +65,15 @@ def _stage_all(partition: Partition, make_entries: MakeEntries, maker: str, unti
                 due.append(item)
         if due:
             staged += _stage(partition, due, make_entries, maker)
-        replaced = [staged_items[_staged(item)] for item in due if _staged(item) in staged_items]
-        pieces = [piece for item in replaced for piece in items.pieces_of(item, "search")]
+        replaced = [(staged_items[_staged(item)], item) for item in due if _staged(item) in staged_items]
+        pieces = [piece for staged_item, item in replaced for piece in _unused_pieces(staged_item, item)]
         partition.tables.delete_all(partition.key, pieces, partition.deadline)
     return count, staged
+
+
+def _unused_pieces(staged: Item, item: Item) -> list[str]:
+    """The pieces of what is staged, unless the memory took them before a run was cut short."""
+    return [] if staged.get("search_at") == item.get("search_at") else items.pieces_of(staged, "search")
 
 
 def _staged(item: Item) -> str:
@@ -102,22 +106,37 @@ def _stage(partition: Partition, block: Sequence[Item], make_entries: MakeEntrie
         new_items += [{"u": partition.key, "k": key, "of": item["w"], "maker": maker, **attributes}, *pieces]
         staged.append(key)
     partition.tables.put_all(new_items, partition.deadline)
+    _unstage_forgotten(partition, [text(item, "k") for item, _ in pairs], new_items)
     return staged
+
+
+def _unstage_forgotten(partition: Partition, memory_keys: Sequence[str], staged_items: Sequence[Item]) -> None:
+    """Remove what was staged for memories that were purged meanwhile: the purge may have looked before it was there."""
+    stored_items = partition.tables.get(partition.key, memory_keys, ("k", "gone"), partition.deadline)
+    forgotten_ids = {keys.id_of(key) for key in memory_keys if "gone" in stored_items.get(key, {"gone": 1})}
+    staged_keys = [text(item, "k") for item in staged_items]
+    obsolete_keys = [key for key in staged_keys if key.split("#")[1] in forgotten_ids]
+    partition.tables.delete_all(partition.key, obsolete_keys, partition.deadline)
 
 
 def _take(partition: Partition, key: str) -> None:
     """Give a memory what was staged for it, unless it was written meanwhile, by the new embedder then."""
     id = key.split("#")[1]
     stored_items = partition.tables.get(partition.key, [key, keys.memory(id)], (), partition.deadline)
-    staged, item = stored_items.get(key), stored_items.get(keys.memory(id))
-    if staged is not None and item is not None and item["w"] == staged["of"]:
+    staged, item = stored_items.get(key), stored_items.get(keys.memory(id), {})
+    obsolete_keys = [key]
+    if staged is not None and item.get("w") == staged["of"]:
         attributes = {name: value for name, value in staged.items() if name not in ("u", "k", "of", "maker")}
         attributes["w"] = partition.stamp(number(item, "w"))
         obsolete_names = [name for name in ("search", "search_at") if name not in attributes]
         action = Action(
             keys.memory(id), "#w = :seen", {":seen": item["w"]}, set=attributes, remove=obsolete_names, own=True
         )
-        with suppress(Cancelled):
+        try:
             run(partition.tables, partition.key, [action], partition.deadline)
-            partition.tables.delete_all(partition.key, items.pieces_of(item, "search"), partition.deadline)
-    partition.tables.delete_all(partition.key, [key], partition.deadline)
+            obsolete_keys += items.pieces_of(item, "search")
+        except Cancelled:
+            obsolete_keys += items.pieces_of(staged, "search")
+    elif staged is not None:
+        obsolete_keys += _unused_pieces(staged, item)
+    partition.tables.delete_all(partition.key, obsolete_keys, partition.deadline)

@@ -39,7 +39,7 @@ from ...errors import Conflict, NotFound, SteeltrapError
 from ...model import Neighbour, from_micros
 from ...ports import Change, Create, Entry, Probe, Replace
 from ...text.limits import canonical
-from . import conversations, items, keys, listing, usage, users
+from . import conversations, items, keys, listing, purging, usage, users
 from .client import MOST_ACTIONS, MOST_BYTES, Action, Cancelled, ChangedSinceRead, groups, run
 from .items import Item, number, text
 from .partition import USER, Partition
@@ -84,7 +84,7 @@ def hints(user: str, write: Write) -> dict[str, Item]:
     return {key: {"u": user, "k": key} for key in sorted(link_keys)}
 
 
-_READ = ("k", "w", "version", "made", "position", "gone", "search_at", "image_at", "open", "guards", "speaker")
+_READ = ("k", "w", "version", "made", "position", "gone", "rest", "search_at", "image_at", "open", "guards", "speaker")
 _PAUSE = 0.02
 _FEW = 10
 """This number of writes fits into one transaction with all their links."""
@@ -177,6 +177,11 @@ class _Commit:
             self._positions = counting()
         if not self._partition.admit(self._user):
             users.finish_forgetting(self._partition)
+            raise ChangedSinceRead
+        if unfinished := [key for key, item in self._read.items() if "rest" in item]:
+            # Whoever purges the earlier memory would take pieces of the new one along.
+            for key in unfinished:
+                purging.clear(self._partition, keys.id_of(key))
             raise ChangedSinceRead
         return versions
 
