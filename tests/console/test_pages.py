@@ -256,3 +256,15 @@ def test_the_pages_of_a_choice_and_of_an_import_have_no_obstacle_and_fit_a_phone
     page.get_by_role("button", name="Import", exact=True).click()
     page.get_by_role("link", name="This import").click()
     check()
+
+
+def test_a_row_is_set_in_the_direction_of_its_text(page: Any, site: Site) -> None:
+    """Arabic from the right, so that its ellipsis is where its last line ends; German from the left."""
+    texts = {"rtl": "نجتمع كل يوم ثلاثاء الساعة 10:30 صباحًا. " * 20, "ltr": "Die Versicherung zahlt. " * 20}
+    for direction, text in texts.items():
+        id = site.memory.core.save(content=text, tags=["directions"])["id"]
+        opened(page, site, "/?tag=directions")
+        words = page.locator(f'.row[data-id="{id}"] .text bdi')
+        style = words.evaluate("each => [getComputedStyle(each).direction, getComputedStyle(each).webkitLineClamp]")
+        assert style == [direction, "3"]
+        assert words.inner_text().endswith("…")
