@@ -72,6 +72,7 @@ def test_memories_of_the_embedder_before_are_found_by_words_or_refused_until_the
     found = body(search())
     assert found["results"][0]["content"] == "Ana lives in Lisbon."
     assert "embedded by wordllama/l2_supercat_256, which is not at hand" in found["outcome"]["message"]
+    assert "choose it by STEELTRAP_EMBEDDER if it is installed" in found["outcome"]["message"]
     error = search(embedder="static-256").error
     assert error is not None
     assert error.message == (
@@ -167,3 +168,26 @@ def test_an_unrelated_memory_hardly_ever_drives_the_right_one_out_of_the_first_t
         dropped += len(there - among_ten())
         body(ask("delete", id=added))
     assert dropped <= 0.01 * len(CONVERSATION) * len(there)
+
+
+def test_memories_of_an_earlier_small_name_the_command_that_embeds_them_for_todays(tmp_path: Path) -> None:
+    before = HashedWords(dimension=640)
+    before.name = "small/meaning+steeltrap/static-256-2"
+    door = open_door(Settings(data=tmp_path), embedder=before)
+    body(door.invoke("core.save", {"content": "Ana lives in Lisbon."}, ANA))
+    door.store.close()
+    door = open_door(Settings(data=tmp_path))
+    try:
+        found = body(door.invoke("core.search", {"query": "Where does Ana live?"}, ANA))
+    finally:
+        door.store.close()
+    assert "run `steeltrap embedder small`, or run `steeltrap reembed`" in found["outcome"]["message"]
+
+
+def test_a_data_folder_that_cannot_be_created_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("no folder")
+    folder = tmp_path / "file" / "memories"
+    door = open_door(Settings(data=folder))
+    result = door.invoke("core.save", {"content": "Ana lives in Lisbon."}, ANA)
+    assert result.error is not None
+    assert str(folder) in result.error.message

@@ -69,8 +69,8 @@ class DataFolder:
                 _make_private(self.path)
             except OSError as error:
                 raise Unavailable(
-                    f"The data folder can't be created ({error.strerror}): set STEELTRAP_DATA to a folder that can be "
-                    "written to.",
+                    f"The data folder {self.path} can't be created ({error.strerror}): set STEELTRAP_DATA to a folder "
+                    "that can be written to.",
                     retryable=False,
                     part="store",
                 ) from error
