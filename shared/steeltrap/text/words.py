@@ -409,12 +409,11 @@ def speaker_of(text: str) -> str | None:
     return None if label in ROLES else label
 
 
+# The letters of these scripts are a token each at most: Latin, Cyrillic, Arabic, Devanagari, kana.
+_LETTERS: Final = r"\u00c0-\u00ff\u0410-\u044f\u0621-\u064a\u0905-\u0939\u093e-\u094d\u3041-\u3096\u30a1-\u30fa"
 _PIECE: Final = lazy_pattern(
-    r"(?P<word>[A-Z]?[a-z]+|[A-Z]+)|(?P<digits>[0-9]+)|(?P<spaces> +)|(?P<mark>[\x00-\x7f])"
-    # The letters of these scripts are a token each at most: Latin, Cyrillic, Arabic, Devanagari, kana.
-    r"|(?P<letter>[\u00c0-\u00ff\u0410-\u044f\u0621-\u064a\u0905-\u0939\u093e-\u094d\u3041-\u3096\u30a1-\u30fa])"
-    r"|(?P<rare>.)",
-    re.DOTALL,
+    r"(?P<word>[A-Z]?[a-z]+|[A-Z]+)|(?P<digits>[0-9]+)|(?P<spaces> +)|(?P<marks>[^A-Za-z0-9 \x80-\U0010ffff]+)"
+    rf"|(?P<letters>[{_LETTERS}]+)|(?P<rare>[^\x00-\x7f{_LETTERS}]+)",
 )
 
 
@@ -433,7 +432,7 @@ def _cost(kind: str, piece: str) -> int:
             return int(len(piece) > 1)
         case "rare":
             return len(piece.encode(errors="replace"))
-    return 1
+    return len(piece)
 
 
 _IRREGULAR: Final = """
