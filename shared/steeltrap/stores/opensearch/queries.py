@@ -13,7 +13,7 @@ than asked: over 10,000 documents of one user 400 steps find the 100 nearest but
 more time than 100 steps, which miss one in 35.
 
 All vectors of a user who has few are compared. Else the nearest come by Lucene's graph with the user's filter
-inside, which is approximate.
+inside, which is approximate, and has a byte per dimension; what it brings is scored by the whole vectors.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -134,6 +134,9 @@ UNKNOWN_READS: Final = 300
 WEIGHED: Final = 500
 """How many words of a query are weighed; OpenSearch takes no more than 1,024 clauses."""
 _HARDLY: Final = 1e-3
+_COARSE: Final = 0.02
+"""How far a score by the graph's vectors of a byte per dimension may be below the exact one."""
+_ONLY_EXACT: Final = {"query_weight": 0, "rescore_query_weight": 1}
 _NEWEST: Final = {"max": {"field": "index_version"}}
 MOST: Final = 10_000
 """OpenSearch's own limit of hits in an answer."""
@@ -151,8 +154,7 @@ def keyword_leg(allowed: UserFilter, query: Query, tokens: Sequence[str], totals
     weighed = {"bool": {"should": _by_words(allowed.user, tokens, boost), "minimum_should_match": 1}}
     body = _hits(size, {"bool": {"filter": [allowed.admitted(query.candidates_filter)], "must": [weighed]}})
     if query.embedding is not None and has_direction(query.embedding):
-        exact = {"query_weight": 0, "rescore_query_weight": 1, "rescore_query": cosine(query.embedding)}
-        body["rescore"] = {"window_size": size, "query": exact}
+        body |= _rescored([query.embedding], size)
     return body
 
 
@@ -171,7 +173,8 @@ def semantic_leg(
         return _hits(size, {"bool": {"filter": [admitted], "should": [cosine(embedding)]}})
     unplaced: Body = {"bool": {"filter": [admitted, {"term": {"directed": False}}]}}
     breadth = max(BREADTH, wide(query.per_leg))
-    return _hits(size, {"bool": {"should": [nearest(embedding, breadth, admitted), unplaced]}})
+    by_graph = _hits(size, {"bool": {"should": [nearest(embedding, breadth, admitted), unplaced]}})
+    return by_graph | _rescored([embedding], breadth)
 
 
 def every_match(allowed: UserFilter, query: Query, tokens: Sequence[str], after: str | None) -> Body:
@@ -216,11 +219,12 @@ def around(
     visible = allowed.visible(Filter(), *conditions(Filter(scope=scope)), without=without)
     # A long text asks once for each chunk, so each may look less widely.
     breadth = max(size, AROUND_BREADTH // (1 + len(probe.embeddings) // 4))
-    near = [nearest(embedding, breadth, visible) for embedding in probe.embeddings if has_direction(embedding)]
-    if not near:
+    embeddings = [embedding for embedding in probe.embeddings if has_direction(embedding)]
+    if not embeddings:
         return None
-    body = _hits(size, near[0] if len(near) == 1 else {"dis_max": {"queries": near}})
-    return body if floor is None else body | {"min_score": to_score(floor) - 1e-6}
+    near = _best([nearest(embedding, breadth, visible) for embedding in embeddings])
+    body = _hits(size, near) | _rescored(embeddings, breadth)
+    return body if floor is None else body | {"min_score": to_score(floor) - _COARSE}
 
 
 def anyone(allowed: UserFilter, size: int) -> Body:
@@ -241,6 +245,17 @@ def cosine(embedding: Embedding) -> Body:
     script = {"lang": "knn", "source": "knn_score", "params": params}
     exact = {"script_score": {"query": {"match_all": {}}, "script": script}}
     return {"nested": {"path": "chunks", "score_mode": "max", "query": exact}}
+
+
+def _rescored(embeddings: Sequence[Embedding], count: int) -> Body:
+    """The best `count` of each shard with their exact cosines as scores, and in their order."""
+    exact = _best([cosine(embedding) for embedding in embeddings])
+    return {"rescore": {"window_size": count, "query": _ONLY_EXACT | {"rescore_query": exact}}}
+
+
+def _best(scored: Sequence[Body]) -> Body:
+    """A document's best score by some queries."""
+    return scored[0] if len(scored) == 1 else {"dis_max": {"queries": scored}}
 
 
 def to_score(cosine: float) -> float:
