@@ -50,6 +50,7 @@ USE_FILES: Final = Grant("exports", ("s3:GetObject", "s3:PutObject"))
 LIST_FILES: Final = Grant("listing", ("s3:ListBucket",))
 
 READ_INDEX: Final = Grant("index", ("es:ESHttpPost", "es:ESHttpGet"), ("_msearch", "{alias}/_mapping"))
+# A task that runs `steeltrap admin index --once` in this role refreshes at its end.
 WRITE_INDEX: Final = Grant(
     "index",
     ("es:ESHttpPost", "es:ESHttpGet"),

@@ -98,7 +98,7 @@ def _domain(stage: Stage, client: Client) -> Iterator[str]:
 
 def _model(stage: Stage, client: Client) -> Iterator[str]:
     model = str(stage.settings.get("embedder_model", "")) or MODELS[0].id
-    if stage.settings.get("embedder") != "bedrock" or model not in {known_model.id for known_model in MODELS}:
+    if stage.settings.get("embedder") != "bedrock" or model not in {each.id for each in MODELS}:
         return  # an inference profile or an ARN names its own regions
     bedrock = client("bedrock")
     try:

@@ -44,6 +44,7 @@ from steeltrap.stores.opensearch import (
     connect_index,
     queries,
 )
+from steeltrap.stores.opensearch.indices import Engine, index_body
 from steeltrap.stores.sqlite import SqliteStore
 
 ONE_NODE = {"number_of_shards": 1, "number_of_replicas": 0, "refresh_interval": "-1", "gc_deletes": "1ms"}
@@ -188,6 +189,26 @@ def _are_the_users(seen: Recording) -> None:
 
 
 # One round trip
+
+
+def test_what_the_graph_finds_is_scored_by_the_whole_vectors(recording: tuple[Recording, OpenSearchIndex]) -> None:
+    seen, index = recording
+    embedding = vector(1)
+    index.search(ANA, Query(embedding=embedding, per_leg=3), now=NOW, deadline=in_time(SECONDS))
+    index.look_around(ANA, [probe("heron")], now=NOW, floor=0.5, top_k=3, deadline=in_time(SECONDS))
+    by_graph = [body for request in seen.requests for body in request[1::2] if '"k":' in json.dumps(body)]
+    assert len(by_graph) >= 2
+    for body in by_graph:
+        assert body["rescore"]["query"]["query_weight"] == 0
+        assert "knn_score" in json.dumps(body["rescore"])
+        assert "min_score" not in body, "it would count the graph's own scores"
+
+
+@pytest.mark.parametrize(("engine", "bits"), [("lucene", 7), ("faiss", None)])
+def test_only_lucenes_graph_has_a_byte_per_dimension(engine: Engine, bits: int | None) -> None:
+    chunks = index_body(8, "name", engine=engine)["mappings"]["properties"]["chunks"]["properties"]
+    encoder = chunks["embedding"]["method"]["parameters"].get("encoder")
+    assert encoder == (None if bits is None else {"name": "sq", "parameters": {"bits": bits}})
 
 
 def test_the_vectors_of_a_user_who_has_few_are_compared_without_the_graph(

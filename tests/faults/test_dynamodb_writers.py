@@ -35,6 +35,7 @@ from steeltrap.engine import lookups
 from steeltrap.errors import Conflict, Unavailable
 from steeltrap.model import Link, Memory, Message, UserRef
 from steeltrap.ports import Create, Document, Entry, Guard, Replace, Space, Tombstone
+from steeltrap.stores.dynamodb import keys
 from steeltrap.stores.dynamodb.documents import document_from
 from steeltrap.text.sentences import chunks
 from steeltrap.text.words import text_digest, tokens
@@ -231,6 +232,37 @@ def test_a_memory_saved_again_under_its_id_while_the_earlier_one_is_purged_is_wh
     assert len(requests) > at + 1
     assert spaces[0].get([one.id])[one.id].content == f"{_LONG} again"
     assert list(spaces[0].embeddings([one.id])) == [one.id]
+
+
+def test_what_a_writer_left_after_a_purge_had_ended_is_removed_by_the_next(cloud: Cloud) -> None:
+    store = cloud.store()
+    space = space_of(store, "ana")
+    one = save(space, "the heron")
+    space.purge([one.id])
+    piece = {"u": UserRef("ana").key, "k": keys.part(one.id, "search", 0), "part": b"heron"}
+    store.tables.put_all([piece], in_time())
+    space.purge([one.id])
+    assert cloud.items("b#") == []
+    assert save(space, "the heron again", id=one.id).id == one.id
+
+
+def test_vectors_that_another_run_has_given_a_memory_meanwhile_stay(cloud: Cloud) -> None:
+    one = save(space_of(cloud.store(), "ana"), _LONG)
+    other = HashedWords(dimension=32)
+    clocks = [SettableClock(NOON + timedelta(seconds=each)) for each in range(2)]
+    first, second = (space_of(cloud.store(embedder=other, clock=clock), "ana") for clock in clocks)
+
+    def make(memories: Sequence[Memory]) -> list[Entry]:
+        return [_large(memory.content, other, id=memory.id) for memory in memories]
+
+    def second_comes_first(operation: str, request: dict[str, Any]) -> None:
+        if operation == "update_item" and "search_at" in str(request):
+            cloud.unruly.before = lambda operation, request: None
+            second.reembed(make)
+
+    cloud.unruly.before = second_comes_first
+    first.reembed(make)
+    assert list(second.embeddings([one.id])) == [one.id]
 
 
 def test_vectors_made_for_a_memory_that_is_purged_meanwhile_are_taken_back(cloud: Cloud) -> None:

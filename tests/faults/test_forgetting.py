@@ -187,13 +187,15 @@ def test_a_write_that_looked_around_before_a_forget_does_not_bring_the_id_back(
 def test_a_memory_that_is_saved_again_while_it_is_forgotten_is_no_trace_of_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    door = open_door(tmp_path)
+    clock = SettableClock()
+    door = open_door(tmp_path, clock=clock)
     item = {"id": memory_of("").id, "content": "the grey heron"}
     answer(door, "core.put", items=[item])
     purge = SqliteSpace.purge
 
     def purge_then_save(space: SqliteSpace, ids: Sequence[str]) -> list[str]:
         purged = purge(space, ids)
+        clock.advance(milliseconds=1)
         answer(door, "core.put", items=[item])
         return purged
 

@@ -93,7 +93,7 @@ def test_a_long_list_goes_on_to_its_end(
 
 
 def test_a_long_history_goes_on_to_the_current_version(run: Run, door: Door) -> None:
-    # Short runs: the tokenizer takes the longer for a character the longer its run is.
+    # Short runs: the tokenizer's time for a character grows with its run.
     text = "語。" * 2500
     id = door.invoke("core.save", {"content": text}, ANA).body["id"]
     for number in range(20):

@@ -134,6 +134,14 @@ def sign_in(browser: Browser, keys: ApiKeys, user: str = "ana", **permissions: A
 # What pages say.
 
 
+def test_every_template_can_be_compiled() -> None:
+    environment = rendering.Rendering().environment
+    templates = environment.list_templates()
+    assert len(templates) > 20
+    for template in templates:
+        environment.get_template(template)
+
+
 def test_an_empty_store_shows_commands_as_this_computers_shell_finds_them(
     guarded: Browser, keys: ApiKeys, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

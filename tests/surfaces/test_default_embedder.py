@@ -184,10 +184,10 @@ def test_memories_of_an_earlier_small_name_the_command_that_embeds_them_for_toda
     assert "run `steeltrap embedder small`, or run `steeltrap reembed`" in found["outcome"]["message"]
 
 
-def test_a_data_folder_that_cannot_be_created_is_named(tmp_path: Path) -> None:
+def test_the_error_for_a_data_folder_that_cannot_be_created_shows_nobody_elses_path(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("no folder")
-    folder = tmp_path / "file" / "memories"
-    door = open_door(Settings(data=folder))
+    door = open_door(Settings(data=tmp_path / "file" / "memories"))
     result = door.invoke("core.save", {"content": "Ana lives in Lisbon."}, ANA)
     assert result.error is not None
-    assert str(folder) in result.error.message
+    assert "`steeltrap config` shows which one" in result.error.message
+    assert str(tmp_path) not in result.error.message

@@ -2,11 +2,12 @@
 
 import os
 import shutil
+import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from ..errors import InvalidInput, SteeltrapError
@@ -16,8 +17,6 @@ from ..model import UserRef
 if TYPE_CHECKING:
     from ..ports import Embedder
     from ..settings import Settings
-import subprocess
-from pathlib import PurePath
 
 State = Literal["fine", "warning", "broken"]
 
@@ -353,6 +352,7 @@ def _server(data: Path) -> Iterator[Finding]:
         yield Finding("server", "warning", sentence, mend)
 
 
+# Folders on which files don't behave as on a disk of this machine: drives of a network, and what a program syncs.
 _NETWORK: Final = frozenset(
     "nfs nfs4 cifs smb2 smb3 smbfs afpfs webdav davfs ceph glusterfs lustre afs ncpfs 9p".split()
     + [

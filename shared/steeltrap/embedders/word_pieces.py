@@ -38,7 +38,7 @@ class WordPieces:
 
     def __init__(self, path: Path) -> None:
         """Read a `vocab.txt`: a piece per line, in the order of their numbers. Raises OSError, ValueError, KeyError."""
-        pieces = path.read_bytes().decode().split("\n")[:-1]
+        pieces = path.read_bytes().decode().replace("\r\n", "\n").split("\n")[:-1]  # Git may write either end of a line
         self._numbers = dict(zip(pieces, range(len(pieces)), strict=True))
         self._special = {piece: self._numbers[piece] for piece in _SPECIAL}
         self._unknown = self._special["[UNK]"]

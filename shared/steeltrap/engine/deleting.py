@@ -417,11 +417,10 @@ def _forget(call: Call, memories: Sequence[Memory], *, with_merged: bool) -> Rec
     ids = [memory.id for memory in memories]
     brought_by = {memory.import_id for memory in memories if memory.import_id is not None}
     names = {run.id: run.name for run in call.space.imports()} if brought_by else {}
-    began = call.now()
     erased = erase(call, ids, with_merged=with_merged)
-    for id in ids[:MOST_LISTED]:
-        if (traces := call.space.traces(id)) and not _is_saved_again(call, id, began):
-            raise Internal(f"Memory {id} was purged, but traces are left in: {', '.join(traces)}.", id=id)
+    for memory in memories[:MOST_LISTED]:
+        if (traces := call.space.traces(memory.id)) and not _is_saved_again(call, memory):
+            raise Internal(f"Memory {memory.id} was purged, but traces are left in: {', '.join(traces)}.", id=memory.id)
     exports, unread = _exports(call, erased)
     return Receipt(
         ids=erased.ids,
@@ -437,10 +436,10 @@ def _forget(call: Call, memories: Sequence[Memory], *, with_merged: bool) -> Rec
     )
 
 
-def _is_saved_again(call: Call, id: str, since: datetime) -> bool:
-    """Whether another call has saved a memory under this id since: a repeated call under its idempotency key, say."""
-    memory = call.space.get([id], deleted=True).get(id)
-    return memory is not None and memory.created_at >= since
+def _is_saved_again(call: Call, forgotten: Memory) -> bool:
+    """Whether another call has saved a memory under this id meanwhile, as one repeated by its idempotency key."""
+    memory = call.space.get([forgotten.id], deleted=True).get(forgotten.id)
+    return memory is not None and memory.created_at != forgotten.created_at
 
 
 def _both(first: Receipt, second: Receipt) -> Receipt:

@@ -21,11 +21,11 @@ def frozen(cls: type[T] | None = None, /, *, kw_only: bool = True) -> type[T] | 
     that `dataclass` would compile for each: that takes half of the time of a definition.
     """
     if cls is None:
-        return lambda cls: _made(cls, kw_only=kw_only)
-    return _made(cls, kw_only=kw_only)
+        return lambda cls: _frozen_class(cls, kw_only=kw_only)
+    return _frozen_class(cls, kw_only=kw_only)
 
 
-def _made(cls: type[T], *, kw_only: bool) -> type[T]:
+def _frozen_class(cls: type[T], *, kw_only: bool) -> type[T]:
     new_class: Any = dataclass(slots=True, kw_only=kw_only, repr=False, eq=False)(cls)
     values = attrgetter("__class__", *(each.name for each in fields(new_class) if each.compare))
 

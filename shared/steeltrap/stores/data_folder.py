@@ -69,8 +69,8 @@ class DataFolder:
                 _make_private(self.path)
             except OSError as error:
                 raise Unavailable(
-                    f"The data folder {self.path} can't be created ({error.strerror}): set STEELTRAP_DATA to a folder "
-                    "that can be written to.",
+                    f"The data folder can't be created ({error.strerror}): `steeltrap config` shows which one that is; "
+                    "set STEELTRAP_DATA to a folder that can be written to.",
                     retryable=False,
                     part="store",
                 ) from error
@@ -123,7 +123,7 @@ def hold(folder: Path, *, alone: bool = False) -> int | None:
     except BlockingIOError as error:
         os.close(descriptor)
         reason = "is used by a server or by another command: stop it first" if alone else "is being restored; try again"
-        raise Unavailable(f"The data folder {folder} {reason}.", part="store") from error
+        raise Unavailable(f"The data folder {reason}.", part="store") from error
     except OSError:
         os.close(descriptor)  # a file system without such locks
         return None

@@ -3,9 +3,10 @@
 import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
-from functools import cached_property, partial
+from functools import partial
 from typing import Final, TypeVar
 
+from anyio import to_thread
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -45,11 +46,13 @@ class McpEndpoint:
         self._what = f"MCP's `{toolset}`"
         self._toolset = door.catalogue.toolset(toolset)
         self._manager: StreamableHTTPSessionManager | None = None
+        self._bounds: Bounds | None = None
 
-    @cached_property
-    def _bounds(self) -> Bounds:
-        # Made for the first message: of all tools they take longer than anything else that a server makes.
-        return message_bounds(self._toolset)
+    def prepare(self) -> Bounds:
+        """Make what the first message needs. The schemas of all tools are the slowest part of a start."""
+        if self._bounds is None:
+            self._bounds = message_bounds(self._toolset)
+        return self._bounds
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -66,12 +69,14 @@ class McpEndpoint:
             await send_reply(wrong_method_reply(scope["method"]), send)
             return
         try:
-            admitted = self._admission.admitted(scope, receive, self._bounds, self._what)
+            if (bounds := self._bounds) is None:
+                bounds = await to_thread.run_sync(self.prepare)  # while others' calls go on
+            admitted = self._admission.admitted(scope, receive, bounds, self._what)
             # Without a free thread the answer is HTTP's, with its Retry-After, before the SDK has read the message.
             async with admitted as (turn, body), turn.place() as place:
-                if len(body) > self._bounds.values:
+                if len(body) > bounds.values:
                     # The SDK makes objects of all of it before a tool can look at how many there are.
-                    await place.run(partial(self._bounds.check_values, body, self._what))
+                    await place.run(partial(bounds.check_values, body, self._what))
                 if turn.caller.permissions.missing_scope:
                     await place.run(partial(_check_scope, body, self._toolset, turn.caller.permissions))
                 if self._manager is None:
@@ -109,6 +114,7 @@ def mcp_routes(endpoints: dict[str, McpEndpoint]) -> list[BaseRoute]:
 def create_mcp_app(door: Door, identity: Identity, *, toolset: str = TOOLSET) -> Starlette:
     """MCP alone, without the HTTP tools. The store stays open when it shuts down."""
     endpoints = mcp_endpoints(door, Admission(identity), toolset)
+    endpoints["/mcp"].prepare()  # a function's snapshot has it then
     return Starlette(routes=mcp_routes(endpoints), lifespan=lambda _: all_running(endpoints))
 
 

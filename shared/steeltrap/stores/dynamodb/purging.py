@@ -7,6 +7,7 @@ finished by the next one: the tombstone remembers until the end that there is wo
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import Any
 
 from ...changes.batch import references, without_references
 from ...errors import Unavailable
@@ -95,6 +96,13 @@ def clear(partition: Partition, id: str) -> None:
     if stone is not None and "gone" not in stone:
         return
     rest = stone.get("rest") if stone else None
+    if stone is not None and rest is None and hanging:
+        # A writer that was refused left it after the purge had ended: there is work again, and nobody saves meanwhile.
+        again = {"rest": frozenset({""}), "w": partition.stamp(number(stone, "w"))}
+        with suppress(Cancelled):
+            run(partition.tables, partition.key, [_at(stone, set=again, own=True)], partition.deadline)
+        clear(partition, id)
+        return
     if rest is None:
         hanging.clear()
     targets = set(rest) - {""} if isinstance(rest, frozenset) else set()
@@ -108,9 +116,13 @@ def clear(partition: Partition, id: str) -> None:
     partition.tables.delete_all(partition.key, hanging, partition.deadline)
     partition.tables.delete_usage(partition.key, [id], partition.deadline)
     if stone is not None and rest is not None:
-        cleanup = Action(key, "#w = :seen", {":seen": stone["w"]}, remove=["rest"])
         with suppress(Cancelled):
-            run(partition.tables, partition.key, [cleanup], partition.deadline)
+            run(partition.tables, partition.key, [_at(stone, remove=["rest"])], partition.deadline)
+
+
+def _at(item: Item, **changes: Any) -> Action:
+    """A write to an item as it was read, and no other."""
+    return Action(text(item, "k"), "#w = :seen", {":seen": item["w"]}, **changes)
 
 
 def _remove_names(partition: Partition, source: str, removed_id: str) -> None:

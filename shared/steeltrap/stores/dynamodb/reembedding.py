@@ -135,8 +135,9 @@ def _take(partition: Partition, key: str) -> None:
         try:
             run(partition.tables, partition.key, [action], partition.deadline)
             obsolete_keys += items.pieces_of(item, "search")
-        except Cancelled:
-            obsolete_keys += items.pieces_of(staged, "search")
+        except Cancelled as refused:
+            reason = refused.reasons[0]  # with the item as it is: another run may have given it these pieces
+            obsolete_keys += _unused_pieces(staged, (reason and reason[1]) or {})
     elif staged is not None:
         obsolete_keys += _unused_pieces(staged, item)
     partition.tables.delete_all(partition.key, obsolete_keys, partition.deadline)

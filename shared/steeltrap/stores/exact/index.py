@@ -93,7 +93,6 @@ class Index:
                 if row is not None:
                     fresh.append(row)
             self._add(fresh)
-        self._postings.sort()
         self._speakers = None
         self.change = change
 

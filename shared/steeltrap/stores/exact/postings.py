@@ -34,6 +34,12 @@ def _digest(word: str) -> bytes:
 _remembered: Final = lru_cache(maxsize=MOST_KEPT)(_digest)
 
 
+def query_digests(words: Sequence[str]) -> list[bytes]:
+    """The digest of each word of a search. The hundreds of spellings that a misspelt word may have would push out the
+    words that people use: of so many none is remembered."""
+    return list(map(word_digest if len(words) <= _MOST_WORDS else _digest, words))
+
+
 _MOST_RECENT: Final = 4096
 _MOST_WORDS: Final = 100
 """Words of one search whose digests are remembered."""
@@ -63,15 +69,6 @@ class Postings:
         lengths: NDArray[np.int64] = up_to[ends] - up_to[ends - distinct]
         return lengths
 
-    def sort(self) -> None:
-        """Sort in what was added. Before this no search finds it."""
-        if not self._unsorted:
-            return
-        self._recent = _sorted(self._recent, *self._unsorted)
-        self._unsorted = []
-        if len(self._recent[0]) > max(_MOST_RECENT, len(self._main[0]) // 4):
-            self._main, self._recent = _sorted(self._main, self._recent), _EMPTY
-
     def scores(
         self,
         tokens: Sequence[str],
@@ -84,6 +81,7 @@ class Postings:
         it."""
         documents = int(np.count_nonzero(counted))
         average = max(1.0, float(lengths @ counted) / max(1, documents))
+        self._sort()
         postings = self._find(tokens)
         if documents < len(among):
             postings = {token: _admitted(posting, among) for token, posting in postings.items()}
@@ -107,14 +105,21 @@ class Postings:
 
     def size(self) -> int:
         """Bytes held, about."""
-        return (len(self._main[0]) + len(self._recent[0])) * _POSTING_BYTES
+        return sum(len(part[0]) for part in (self._main, self._recent, *self._unsorted)) * _POSTING_BYTES
+
+    def _sort(self) -> None:
+        """Sort in what was added since the last search."""
+        parts, self._unsorted = self._unsorted, []
+        added = sum(len(part[0]) for part in parts)
+        if len(self._recent[0]) + added > max(_MOST_RECENT, len(self._main[0]) // 4):
+            self._main, self._recent = _sorted(self._main, self._recent, *parts), _EMPTY
+        elif added:
+            self._recent = _sorted(self._recent, *parts)
 
     def _find(self, tokens: Sequence[str]) -> dict[str, Posting]:
         """The slots that have each token that any has, and how often."""
         words = list(dict.fromkeys(tokens))
-        # The hundreds of spellings that a word may have would push out the words that people use.
-        digest = word_digest if len(words) <= _MOST_WORDS else _digest
-        digests = np.frombuffer(b"".join(map(digest, words)), "<u8")
+        digests = np.frombuffer(b"".join(query_digests(words)), "<u8")
         postings: dict[str, Posting] = {}
         for terms, slots, counts in (self._main, self._recent):
             starts, stops = terms.searchsorted(digests).tolist(), terms.searchsorted(digests, "right").tolist()

@@ -11,7 +11,7 @@ from opensearchpy import OpenSearch
 from ...errors import SteeltrapError
 from ...model import Filter, Query
 from ...ports import Deadline, Document, Indexed, IndexedCandidate, IndexedSurroundings, Probe, Tombstone
-from ..exact.postings import word_digest
+from ..exact.postings import query_digests
 from . import queries
 from .client import STALE, bulk, failure, parts, refusal
 from .documents import has_direction, to_lines
@@ -240,7 +240,7 @@ def _what_answered(legs: Mapping[str, Mapping[str, Any]]) -> tuple[dict[str, lis
 def _candidates(
     by_leg: Mapping[str, Sequence[Mapping[str, Any]]], tokens: Sequence[str], query: Query
 ) -> list[IndexedCandidate]:
-    digests = [word_digest(token) for token in tokens]
+    digests = query_digests(tokens)
     scored = query.embedding is not None and has_direction(query.embedding)
     level = None if query.embedding is None else 0.0
     by_id: dict[str, IndexedCandidate] = {}

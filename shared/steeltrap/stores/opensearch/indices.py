@@ -58,11 +58,11 @@ _SIMILARITIES: Final[Mapping[Similarity, dict[str, Any]]] = {
     "BM25": {"type": "BM25", "k1": 1.2, "b": 0.75},
 }
 
-_QUANTISED: Final[Mapping[Engine, Mapping[str, Any]]] = {
+_ENCODER: Final[Mapping[Engine, Mapping[str, Any]]] = {
     "lucene": {"encoder": {"name": "sq", "parameters": {"bits": 7}}},
     "faiss": {},
 }
-"""How the graph holds a vector: in a byte per dimension. What it finds is scored by the whole vector."""
+"""How the graph holds a vector: Lucene's in a byte per dimension, faiss' whole. What it finds is scored whole."""
 _TERM: Final = {"type": "keyword", "doc_values": False, "norms": False}
 _TYPES: Final[Mapping[FilterKind, Mapping[str, Any]]] = {"time": {"type": "long"}, "flag": {"type": "boolean"}}
 _FILTERED: Final = {name: _TYPES.get(kind, _TERM) for name, kind in FILTERABLE.items()}
@@ -120,7 +120,7 @@ def index_body(
                                 "name": "hnsw",
                                 "engine": engine,
                                 "space_type": "cosinesimil",
-                                "parameters": {"m": 16, "ef_construction": 128, **_QUANTISED[engine]},
+                                "parameters": {"m": 16, "ef_construction": 128, **_ENCODER[engine]},
                             },
                         }
                     },

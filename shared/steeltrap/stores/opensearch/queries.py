@@ -9,11 +9,10 @@ Every query in this package begins with a `UserFilter`, and a `UserFilter` begin
 Both legs bring each hit's packed field, which has the frequencies of the query's tokens, so both scores of
 every candidate are known after one round trip. The keyword leg reads twice as many as it must bring, since
 Lucene's choice uses numbers of the user's that are a moment old. The graph of vectors is walked more widely
-than asked: over 10,000 documents of one user 400 steps find the 100 nearest but for one in 400, at a tenth
-more time than 100 steps, which miss one in 35.
+than asked, and what it brings is scored by the whole vectors: Lucene's graph has a byte per dimension of them.
 
 All vectors of a user who has few are compared. Else the nearest come by Lucene's graph with the user's filter
-inside, which is approximate, and has a byte per dimension; what it brings is scored by the whole vectors.
+inside, which is approximate.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -134,8 +133,6 @@ UNKNOWN_READS: Final = 300
 WEIGHED: Final = 500
 """How many words of a query are weighed; OpenSearch takes no more than 1,024 clauses."""
 _HARDLY: Final = 1e-3
-_COARSE: Final = 0.02
-"""How far a score by the graph's vectors of a byte per dimension may be below the exact one."""
 _ONLY_EXACT: Final = {"query_weight": 0, "rescore_query_weight": 1}
 _NEWEST: Final = {"max": {"field": "index_version"}}
 MOST: Final = 10_000
@@ -208,12 +205,10 @@ def statistics(allowed: UserFilter, filter: Filter, tokens: Sequence[str]) -> Bo
     }
 
 
-def around(
-    allowed: UserFilter, probe: Probe, size: int, *, floor: float | None = None, scope: str | None = None
-) -> Body | None:
+def around(allowed: UserFilter, probe: Probe, size: int, *, scope: str | None = None) -> Body | None:
     """The documents nearest to any chunk of a probe; None for a probe without a direction.
 
-    `floor` is a cosine; `scope` is the one that holds them directly.
+    `scope` is the one that holds them directly.
     """
     without = [] if probe.leave_out is None else [probe.leave_out]
     visible = allowed.visible(Filter(), *conditions(Filter(scope=scope)), without=without)
@@ -223,8 +218,7 @@ def around(
     if not embeddings:
         return None
     near = _best([nearest(embedding, breadth, visible) for embedding in embeddings])
-    body = _hits(size, near) | _rescored(embeddings, breadth)
-    return body if floor is None else body | {"min_score": to_score(floor) - _COARSE}
+    return _hits(size, near) | _rescored(embeddings, breadth)
 
 
 def anyone(allowed: UserFilter, size: int) -> Body:
@@ -258,13 +252,8 @@ def _best(scored: Sequence[Body]) -> Body:
     return scored[0] if len(scored) == 1 else {"dis_max": {"queries": scored}}
 
 
-def to_score(cosine: float) -> float:
-    """OpenSearch's score, 0 to 1, for a cosine."""
-    return (1 + cosine) / 2
-
-
 def to_cosine(score: float) -> float:
-    """The inverse; a document without vectors, which has no score, has the cosine 0."""
+    """The cosine for OpenSearch's score, 0 to 1; a document without vectors, which has no score, has the cosine 0."""
     return 2 * score - 1 if score > 0 else 0.0
 
 
@@ -380,7 +369,7 @@ class LookAround:
             at = self._add(around(allowed, probe, self._wanted))
             return at, at
         anywhere = self._add(around(allowed, probe, _ROOM))
-        return anywhere, self._add(around(allowed, probe, self._wanted, floor=self._floor, scope=probe.scope))
+        return anywhere, self._add(around(allowed, probe, self._wanted, scope=probe.scope))
 
     def _add(self, body: Body | None) -> int | None:
         if body is None:

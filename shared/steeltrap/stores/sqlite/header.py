@@ -134,7 +134,8 @@ def staging_degraded(connection: apsw.Connection, embedder: str) -> str:
 def taken_over_degraded(connection: apsw.Connection, embedder: str) -> str:
     """The sentence of a search in a file of another embedder, for which no vectors were begun."""
     [(made_by,)] = connection.execute("SELECT value FROM meta WHERE key = 'embedder'")
-    is_small = made_by.startswith("small")  # `small/...` is of an earlier release, whose vectors today's can't use
+    # An earlier release's vectors of `small` can't be compared with today's, and today's may not be installed.
+    is_small = made_by.startswith("small")
     choose = "run `steeltrap embedder small`" if is_small else "choose it by STEELTRAP_EMBEDDER if it is installed"
     return (
         f"the memories were embedded by {made_by}, which is not at hand, so only words were compared. Restart a server "
