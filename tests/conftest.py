@@ -97,8 +97,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         values = {(test, "", 0)}
         if item.path.parent in each and cases is not None:
             values = {(test, name, id(value)) for name, value in cases.params.items()}
-        opens_store = "open_store" in getattr(item, "fixturenames", ())  # of this run: nothing else tries it
-        if opens_store or item.path.parent not in first | each or not values <= seen:
+        if item.path.parent not in first | each or not values <= seen:
             kept.append(item)
         seen |= values
     _keep(config, items, kept)

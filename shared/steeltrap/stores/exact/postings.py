@@ -41,6 +41,8 @@ def query_digests(words: Sequence[str]) -> list[bytes]:
 
 
 _MOST_RECENT: Final = 4096
+_MOST_PARTS: Final = 256
+"""How much is added between two searches before it is sorted: each part takes room of its own."""
 _MOST_WORDS: Final = 100
 """Words of one search whose digests are remembered."""
 _POSTING_BYTES: Final = 8 + 4 + 2
@@ -67,6 +69,8 @@ class Postings:
         up_to = np.concatenate(([0], counts.cumsum(dtype=np.int64)))
         ends = distinct.cumsum()
         lengths: NDArray[np.int64] = up_to[ends] - up_to[ends - distinct]
+        if len(self._unsorted) > _MOST_PARTS:
+            self._sort()
         return lengths
 
     def scores(
