@@ -311,6 +311,19 @@ class Action:
     table: str | None = None
     own: bool = False
 
+    @classmethod
+    def on(
+        cls,
+        item: Item,
+        *,
+        put: Item | None = None,
+        set: Mapping[str, Value] | None = None,
+        remove: Sequence[str] = (),
+        own: bool = False,
+    ) -> "Action":
+        """A write to an item as it was read: refused where another writer came between."""
+        return cls(text(item, "k"), "#w = :seen", {":seen": item["w"]}, put=put, set=set or {}, remove=remove, own=own)
+
     @property
     def size(self) -> int:
         """Approximate number of bytes."""

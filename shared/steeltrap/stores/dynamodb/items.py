@@ -330,7 +330,7 @@ def pieces_of(item: Item, name: str) -> list[str]:
     if place is None:
         return []
     stamp, _, count = str(place).partition("#")
-    id = text(item, "k").split("#")[1]
+    id = keys.owner(text(item, "k"))
     return [keys.part(id, stamp, number) for number in range(int(count))]
 
 

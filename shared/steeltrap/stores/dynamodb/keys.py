@@ -33,6 +33,11 @@ def id_of(key: str) -> str:
     return key[2:]
 
 
+def owner(key: str) -> str:
+    """The memory that a key of it belongs to: its own, a piece's or an earlier image's."""
+    return key.split("#")[1]
+
+
 def part(id: str, stamp: str, number: int) -> str:
     """A piece of what was too large for the memory's own item; a stamp is of one write only."""
     return f"b#{id}#{stamp}#{number:04d}"

@@ -7,7 +7,6 @@ finished by the next one: the tombstone remembers until the end that there is wo
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
 
 from ...changes.batch import references, without_references
 from ...errors import Unavailable
@@ -69,7 +68,7 @@ def _replace_by_tombstone(partition: Partition, id: str) -> Item | None:
         ttl = partition.now() // 1_000_000 + TOMBSTONE_SECONDS
         stone = items.tombstone(partition.key, id, w=w, created=number(item, "made"), ttl=ttl)
         stone["rest"] = frozenset({"", *(references(from_image(image)) if image else ())})
-        burial = Action(key, "#w = :seen", {":seen": item["w"]}, put=stone, own=True)
+        burial = Action.on(item, put=stone, own=True)
         with suppress(Cancelled):
             _write(partition, _cuts(partition, id, _superseded(partition, id)), burial)
             return item
@@ -96,15 +95,15 @@ def clear(partition: Partition, id: str) -> None:
     if stone is not None and "gone" not in stone:
         return
     rest = stone.get("rest") if stone else None
-    if stone is not None and rest is None and hanging:
+    if stone is None:
+        hanging.clear()  # nothing keeps a new memory out, whose pieces they may be
+    elif rest is None and hanging:
         # A writer that was refused left it after the purge had ended: there is work again, and nobody saves meanwhile.
-        again = {"rest": frozenset({""}), "w": partition.stamp(number(stone, "w"))}
+        again: Item = {"rest": frozenset({""}), "w": partition.stamp(number(stone, "w"))}
         with suppress(Cancelled):
-            run(partition.tables, partition.key, [_at(stone, set=again, own=True)], partition.deadline)
+            run(partition.tables, partition.key, [Action.on(stone, set=again, own=True)], partition.deadline)
         clear(partition, id)
         return
-    if rest is None:
-        hanging.clear()
     targets = set(rest) - {""} if isinstance(rest, frozenset) else set()
     images = partition.contents(replaced, "image")
     targets |= {target for image in images if image for target in references(from_image(image))}
@@ -117,12 +116,7 @@ def clear(partition: Partition, id: str) -> None:
     partition.tables.delete_usage(partition.key, [id], partition.deadline)
     if stone is not None and rest is not None:
         with suppress(Cancelled):
-            run(partition.tables, partition.key, [_at(stone, remove=["rest"])], partition.deadline)
-
-
-def _at(item: Item, **changes: Any) -> Action:
-    """A write to an item as it was read, and no other."""
-    return Action(text(item, "k"), "#w = :seen", {":seen": item["w"]}, **changes)
+            run(partition.tables, partition.key, [Action.on(stone, remove=["rest"])], partition.deadline)
 
 
 def _remove_names(partition: Partition, source: str, removed_id: str) -> None:
@@ -160,15 +154,15 @@ def _cut(partition: Partition, item: Item, memory: Memory, removed_id: str) -> _
     freed = without_references(memory, {removed_id})
     attributes, pieces = items.with_image(item, freed)
     obsolete_names = [name for name in ("image", "image_at") if name not in attributes]
-    condition, values = "attribute_exists(#k)", {}
     if "w" in item:
-        condition, values = "#w = :seen", {":seen": item["w"]}
         attributes["w"] = partition.stamp(number(item, "w"))
         if memory.is_superseded() and not freed.is_superseded():
             more, removed_names = items.brought_back(freed)
             attributes |= more
             obsolete_names += removed_names
-    action = Action(text(item, "k"), condition, values, set=attributes, remove=obsolete_names, own="w" in attributes)
+        action = Action.on(item, set=attributes, remove=obsolete_names, own=True)
+    else:
+        action = Action(text(item, "k"), "attribute_exists(#k)", set=attributes, remove=obsolete_names)
     return _Cut(action, pieces, items.pieces_of(item, "image"))
 
 

@@ -115,13 +115,13 @@ def _unstage_forgotten(partition: Partition, memory_keys: Sequence[str], staged_
     stored_items = partition.tables.get(partition.key, memory_keys, ("k", "gone"), partition.deadline)
     forgotten_ids = {keys.id_of(key) for key in memory_keys if "gone" in stored_items.get(key, {"gone": 1})}
     staged_keys = [text(item, "k") for item in staged_items]
-    obsolete_keys = [key for key in staged_keys if key.split("#")[1] in forgotten_ids]
+    obsolete_keys = [key for key in staged_keys if keys.owner(key) in forgotten_ids]
     partition.tables.delete_all(partition.key, obsolete_keys, partition.deadline)
 
 
 def _take(partition: Partition, key: str) -> None:
     """Give a memory what was staged for it, unless it was written meanwhile, by the new embedder then."""
-    id = key.split("#")[1]
+    id = keys.owner(key)
     stored_items = partition.tables.get(partition.key, [key, keys.memory(id)], (), partition.deadline)
     staged, item = stored_items.get(key), stored_items.get(keys.memory(id), {})
     obsolete_keys = [key]
@@ -129,9 +129,7 @@ def _take(partition: Partition, key: str) -> None:
         attributes = {name: value for name, value in staged.items() if name not in ("u", "k", "of", "maker")}
         attributes["w"] = partition.stamp(number(item, "w"))
         obsolete_names = [name for name in ("search", "search_at") if name not in attributes]
-        action = Action(
-            keys.memory(id), "#w = :seen", {":seen": item["w"]}, set=attributes, remove=obsolete_names, own=True
-        )
+        action = Action.on(item, set=attributes, remove=obsolete_names, own=True)
         try:
             run(partition.tables, partition.key, [action], partition.deadline)
             obsolete_keys += items.pieces_of(item, "search")

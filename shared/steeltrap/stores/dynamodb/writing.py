@@ -251,9 +251,7 @@ class _Commit:
         if "chunks" in new.item:
             plan.late += items.pieces_of(current, "search")
         attributes = {name: value for name, value in new.item.items() if name not in ("u", "k")}
-        plan.actions.append(
-            Action(key, "#w = :seen", {":seen": current["w"]}, set=attributes, remove=new.removed(), own=True)
-        )
+        plan.actions.append(Action.on(current, set=attributes, remove=new.removed(), own=True))
 
     def _creation(self, entry: Entry, item: Item, current: Item | None, position: int | None) -> Action:
         # To an index that lags, what replaces a forgotten memory is as old as that memory.
@@ -264,7 +262,7 @@ class _Commit:
                 item["open"] = keys.open_turn(entry.memory.conversation_id, position, entry.memory.id)
         if current is None:
             return Action(text(item, "k"), "attribute_not_exists(#k)", put=item, own=True)
-        return Action(text(item, "k"), "#w = :seen", {":seen": current["w"]}, put=item, own=True)
+        return Action.on(current, put=item, own=True)
 
     def _fit(self, plan: _Plan, writes: Sequence[Write], extra: dict[str, Item]) -> None:
         """Put what goes along into the transaction while there is room, in the order of what it is worth."""
@@ -318,7 +316,7 @@ class _Commit:
         """Remove the pieces that nothing names: the write did not happen."""
         pieces = [text(item, "k") for item in plan.early if text(item, "k").startswith("b#")]
         with suppress(SteeltrapError):
-            unnamed = [key for key in pieces if key.split("#")[1] not in self._written_ids]
+            unnamed = [key for key in pieces if keys.owner(key) not in self._written_ids]
             self._partition.tables.delete_all(self._partition.key, unnamed, self._partition.deadline)
 
 

@@ -133,7 +133,6 @@ UNKNOWN_READS: Final = 300
 WEIGHED: Final = 500
 """How many words of a query are weighed; OpenSearch takes no more than 1,024 clauses."""
 _HARDLY: Final = 1e-3
-_ONLY_EXACT: Final = {"query_weight": 0, "rescore_query_weight": 1}
 _NEWEST: Final = {"max": {"field": "index_version"}}
 MOST: Final = 10_000
 """OpenSearch's own limit of hits in an answer."""
@@ -244,7 +243,8 @@ def cosine(embedding: Embedding) -> Body:
 def _rescored(embeddings: Sequence[Embedding], count: int) -> Body:
     """The best `count` of each shard with their exact cosines as scores, and in their order."""
     exact = _best([cosine(embedding) for embedding in embeddings])
-    return {"rescore": {"window_size": count, "query": _ONLY_EXACT | {"rescore_query": exact}}}
+    query = {"query_weight": 0, "rescore_query_weight": 1, "rescore_query": exact}
+    return {"rescore": {"window_size": count, "query": query}}
 
 
 def _best(scored: Sequence[Body]) -> Body:
