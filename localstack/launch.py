@@ -79,6 +79,7 @@ def down(parts: list[Part]) -> int:
         if not (_ends(process, part.end) or _ends(process, signal.SIGKILL)):
             raise Missing(f"{part.name} does not end")
         _note(part).unlink(missing_ok=True)
+        part.clear()
         print(f"{part.name:<11} ended")
     return 0
 
@@ -93,11 +94,13 @@ def status(parts: list[Part]) -> int:
 
 def start(part: Part) -> None:
     """Start a part as a process group of its own, its output in a log."""
+    part.clear()
+    part.temporary.mkdir()
     with (part.home / "log").open("w") as log:
         process = subprocess.Popen(
             part.command(part.home),
             cwd=part.home,
-            env={**os.environ, **dict(part.environment)},
+            env={**os.environ, "TMPDIR": str(part.temporary), **dict(part.environment)},
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=subprocess.STDOUT,

@@ -60,6 +60,15 @@ class Part:
     def home(self) -> Path:
         return STATE / self.name
 
+    @property
+    def temporary(self) -> Path:
+        """Its own folder for temporary files: emulators of Lambda leave all of each function's code there."""
+        return self.home / "tmp"
+
+    def clear(self) -> None:
+        """Remove its temporary files."""
+        shutil.rmtree(self.temporary, ignore_errors=True)
+
     def fits(self) -> bool:
         """Whether this Python is the part's, where it has one of its own."""
         return self.python is None or self.python == sys.version_info[:2]
@@ -204,7 +213,6 @@ def _aws(home: Path) -> list[str]:
 
 def _install_localstack(home: Path) -> None:
     _install_python(home, "localstack")
-    (home / "tmp").mkdir()
 
 
 def _localstack(home: Path) -> list[str]:
@@ -315,7 +323,6 @@ LOCALSTACK = Part(
         ("SKIP_SSL_CERT_DOWNLOAD", "1"),
         ("DNS_ADDRESS", "0"),
         ("FILESYSTEM_ROOT", str(STATE / "localstack" / "data")),
-        ("TMPDIR", str(STATE / "localstack" / "tmp")),
     ),
     python=(3, 13),
 )

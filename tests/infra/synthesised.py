@@ -1,9 +1,9 @@
 """Templates as tests read them: synthesised once a stage, without code."""
 
 import json
-import tempfile
 from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory, mkdtemp
 from typing import Any
 
 from aws_cdk import App
@@ -16,6 +16,7 @@ from components import check_node
 from steeltrap.toolsets import CATALOGUE, Catalogue
 
 Resource = dict[str, Any]
+_FOLDER = TemporaryDirectory()
 
 CERTIFICATE = "arn:aws:acm:eu-west-1:123456789012:certificate/0b2f1c3d-0000-4000-8000-000000000000"
 
@@ -138,7 +139,7 @@ def synthesise(stage: Stage, catalogue: Catalogue, *, checked: bool = False, lay
     `checked` by cdk-nag too, which fails it for a rule that nobody acknowledged.
     """
     check_node()
-    folder = Path(tempfile.mkdtemp())
+    folder = Path(mkdtemp(dir=_FOLDER.name))
     (folder / "code").mkdir()
     (folder / "code" / "here").touch()
     app = App(outdir=str(folder / "out"))

@@ -129,3 +129,21 @@ def test_a_part_that_does_not_end_when_it_is_asked_to_is_killed(
     assert launch.down([part]) == 0
     assert launch.running(part) is None
     assert capsys.readouterr().out.splitlines()[-1] == "deaf        ended"
+
+
+@pytest.mark.filterwarnings("ignore:subprocess .* is still running:ResourceWarning")
+def test_a_part_keeps_temporary_files_in_a_folder_of_its_own_which_is_emptied_at_each_start_and_end(
+    launch: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    up = tmp_path / "up"
+    command = ["sh", "-c", f'mktemp -d; ls "$TMPDIR" | wc -l > {up}.new; mv {up}.new {up}; sleep 60']
+    part = launch.Part("slow", 1, "/", lambda home: None, lambda home: command)
+    monkeypatch.setattr(launch.Part, "home", tmp_path)
+    monkeypatch.setattr(launch.Part, "answers", lambda part: up.exists())
+    part.temporary.mkdir()
+    (part.temporary / "of-before").touch()
+    launch.start(part)
+    launch.wait(part)
+    assert up.read_text().strip() == "1"
+    launch.down([part])
+    assert not part.temporary.exists()
