@@ -25,6 +25,8 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
+from typer.main import get_command
+
 from steeltrap.cli import plain
 from steeltrap.cli.app import app
 from steeltrap.servers import schemas
@@ -88,6 +90,7 @@ def pages() -> list[tuple[Path, str]]:
             (DOCS / "stages.md", stages_page()),
             (DOCS / "openapi.json", openapi_page()),
             (plain.HELP, help_text()),
+            (plain.OPTIONS, recall_options()),
             (stub.STUB, stub.stub(CATALOGUE)),
             (stub.ASYNC_STUB, stub.async_stub(CATALOGUE)),
             (tool_table.TABLE, tool_table.table(CATALOGUE)),
@@ -116,6 +119,19 @@ def help_text() -> str:
     with patch.dict(os.environ, {"COLUMNS": "80"}), contextlib.redirect_stdout(io.StringIO()) as printed:
         app(["--help"], prog_name="steeltrap", standalone_mode=False)
     return printed.getvalue()
+
+
+def recall_options() -> str:
+    """The options of `recall`, one per line, to read them without Typer. One with its own check is left out."""
+    options: dict[str, dict[str, Any]] = {}
+    commands: Any = get_command(app)
+    for option in commands.get_command(None, "recall").params:
+        if option.param_type_name == "option" and option.callback is None:
+            row = {"name": option.name, "type": option.type_descriptor.annotation.__name__}
+            row |= {} if option.max is None else {"min": option.min, "max": option.max}
+            options |= dict.fromkeys(option.opts, row)
+    lines = (f"{json.dumps(name)}: {json.dumps(row)}" for name, row in options.items())
+    return "{\n" + ",\n".join(lines) + "\n}\n"
 
 
 def toolset_page(toolset: Toolset) -> str:

@@ -13,11 +13,15 @@ from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import pytest
+import typer
+from hypothesis import example, given
+from hypothesis import strategies as st
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from steeltrap import installation, tools
 from steeltrap.cli import plain, recalling, session
+from steeltrap.cli.app import app
 from steeltrap.version import VERSION
 
 MAIN = "from steeltrap.cli import main; main()"
@@ -75,14 +79,30 @@ def test_plain_help_needs_no_library_that_reads_options(environment):
     assert done.stdout == plain.HELP.read_text() + "False\n"
 
 
-def recalled(environment, *arguments, **options):
+TYPED = "from steeltrap.cli.app import app; app(prog_name='steeltrap')"
+
+
+def recalled(environment, *arguments, main=MAIN, **options):
     options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options}
-    return subprocess.run(command("recall", *arguments), env=environment, text=True, check=False, **options)
+    line = [sys.executable, "-c", main, "recall", *arguments]
+    return subprocess.run(line, env=environment, text=True, check=False, **options)
 
 
-def test_a_plain_recall_imports_nothing_that_it_does_not_need(environment, run):
+def typed_recall(environment, *arguments, **options):
+    """The same by the library that reads options."""
+    return recalled(environment, *arguments, main=TYPED, **options)
+
+
+def outcome(done):
+    return done.returncode, done.stdout, done.stderr
+
+
+@pytest.mark.parametrize(
+    "options", ["", "--limit 3 --why --all --tag x --scope a/b --user ana --as-of 2026-01-31 --turns"]
+)
+def test_a_recall_imports_nothing_that_it_does_not_need(environment, run, options):
     assert run("remember", "Alice likes green tea").exit_code == 0
-    code = "import sys; from steeltrap.cli import main; sys.argv[1:] = ['recall', 'tea']; main()"
+    code = f"import sys; from steeltrap.cli import main; sys.argv[1:] = ['recall', 'tea', *{options.split()}]; main()"
     done = subprocess.run(
         [sys.executable, "-X", "importtime", "-c", code], env=environment, capture_output=True, text=True, check=True
     )
@@ -115,7 +135,8 @@ def test_a_plain_recall_imports_nothing_that_it_does_not_need(environment, run):
     assert not [name for name in imported if name.startswith(tuple(f"steeltrap.{room}" for room in rooms))]
 
 
-def test_a_plain_recall_answers_as_one_with_options_does(environment, run):
+@pytest.fixture
+def stored(run):
     pets = {"tags": ["pets"], "scope": "home/pets", "occurred_at": "2026-05-12", "pinned": True}
     about = {"conversation_id": "c", "metadata": {"title": "About Rex"}, "occurred_at": "2026-05-12T09:30:00Z"}
 
@@ -126,31 +147,97 @@ def test_a_plain_recall_answers_as_one_with_options_does(environment, run):
     save("Bob's dog is called Rex", **pets)
     old = save("Rex likes long walks " + "in the rain " * 1000, **about)
     save("Rex likes short walks", supersedes=[old])
-    queries = ("what does Alice drink", "Rex", "", "'", "zebra", "walks of Rex before", "on 2026-05-12")
-    queries += ("x" * 1001, "y" * 9000)
-    for query in queries:
-        plainly, typed = recalled(environment, query), recalled(environment, query, "--limit", "5")
-        assert plainly.stdout == typed.stdout
-        assert (plainly.returncode, plainly.stderr) == (typed.returncode, typed.stderr)
+    messages = [{"role": "user", "content": "Rex was at the vet"}]
+    run("call", "core.append_messages", json.dumps({"conversation_id": "d", "messages": messages}))
+
+
+QUERIES = ("what does Alice drink", "Rex", "", "'", "zebra", "walks of Rex before", "on 2026-05-12")
+
+
+def test_a_plain_recall_answers_as_typer_does(environment, stored):
+    for query in (*QUERIES, "x" * 1001, "y" * 9000):
+        assert outcome(recalled(environment, query)) == outcome(typed_recall(environment, query))
     assert "Rex" in recalled(environment, "Rex").stdout
 
 
+@pytest.mark.parametrize(
+    "options",
+    [
+        "--why --limit 2",
+        "--limit=1 --all",
+        "--tag PETS --scope home",
+        "--tag pets --tag none",
+        "--scope home//pets",
+        "--superseded --why",
+        "--as-of 2026-01-31",
+        "--as-of 2099-01-31T10:00",
+        "--as-of then",
+        "--turns",
+        "--turns --conversation d",
+        "--json",
+        "--user nobody --turns",
+        "--agent reviewer",
+        "--data {}",
+        "--data=~",
+    ],
+)
+def test_a_recall_with_options_answers_as_typer_does_without_loading_it(environment, stored, tmp_path, options):
+    environment |= {"HOME": str(tmp_path)}
+    words = ["Rex", *options.format(environment["STEELTRAP_DATA"]).split()]
+    assert outcome(recalled(environment, *words)) == outcome(typed_recall(environment, *words))
+    assert plain.recall_parameters(words) is not None
+
+
+WORDS = st.sampled_from(
+    [
+        *(f"--{name}" for name in ("why", "limit", "tag", "scope", "superseded", "as-of", "turns", "all", "json")),
+        *("--data", "--user", "--agent", "--conversation", "--timezone", "--help", "--lim", "-x", "--", "-"),
+        *("--limit=3", "--limit=0", "--tag=a b", "--tag=", "--why=1", "--scope==x", "--no-why"),
+        *("", "3", "03", "+3", "1000", "1001", "\u0663", "Rex", "two words", "a=b", "tab\t", "~", "*", "Ünï", "True"),
+    ]
+)
+
+
+@given(st.lists(WORDS, max_size=6))
+@example(["--tag", "a", "Rex", "--tag", "b", "--limit", "7", "--data", "~/x", "--why"])
+def test_a_recall_is_read_as_typer_reads_it_or_left_to_typer(words):
+    plainly = plain.recall_parameters(words)
+    if plainly is None:
+        return
+    commands = typer.main.get_command(app)
+    with commands.get_command(None, "recall").make_context("recall", list(words)) as context:
+        typed = context.params
+    assert {name: value for name, value in typed.items() if name in plainly} == plainly
+    defaults = typer.main.get_command(app).get_command(None, "recall").make_context("recall", ["x"]).params
+    assert {**defaults, **plainly} == typed
+
+
+def test_every_option_of_recall_without_a_check_of_its_own_is_read_plainly():
+    options = json.loads(plain.OPTIONS.read_text())
+    recall = typer.main.get_command(app).get_command(None, "recall")
+    assert {name for option in recall.params if option.param_type_name == "option" for name in option.opts} == {
+        *options,
+        "--timezone",
+    }
+    assert {row["type"] for row in options.values()} <= set(plain._TYPES)
+
+
 @pytest.mark.parametrize("settings", [{"STEELTRAP_CACHE_MB": "many"}, {"STEELTRAP_EMBEDDER": "onnx"}])
-def test_a_plain_recall_fails_as_one_with_options_does(environment, settings):
+def test_a_plain_recall_fails_as_typer_does(environment, settings):
     environment |= settings
-    plainly, typed = recalled(environment, "tea"), recalled(environment, "tea", "--limit", "5")
-    assert (plainly.returncode, plainly.stdout, plainly.stderr) == (typed.returncode, typed.stdout, typed.stderr)
+    plainly = recalled(environment, "tea")
+    assert outcome(plainly) == outcome(typed_recall(environment, "tea"))
     assert plainly.returncode == 2
     assert plainly.stderr.count("\n") == 1
 
 
 def test_a_plain_recall_whose_output_nobody_reads_ends_quietly(environment, run):
     assert run("remember", "Alice likes green tea").exit_code == 0
-    for arguments in (("tea",), ("tea", "--limit", "5")):
+    for recall in (recalled, typed_recall):
         reader, writer = os.pipe()
         os.close(reader)
         with open(writer, "wb") as closed:
-            done = recalled(environment, *arguments, stdout=closed)
+            done = recall(environment, "tea", stdout=closed)
         assert (done.returncode, done.stderr) == (1, "")
 
 

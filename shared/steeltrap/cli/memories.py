@@ -72,7 +72,7 @@ def recall(
         query,
         why=why,
         limit=limit,
-        tags=tag,
+        tag=tag,
         scope=scope,
         superseded=superseded,
         as_of=as_of,

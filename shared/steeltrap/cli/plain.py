@@ -1,20 +1,27 @@
-"""The two forms of the command line that are typed most, `--help` and `recall QUERY`, without Typer.
+"""The two commands that are typed most, `--help` and `recall`, without Typer.
 
 Importing Typer takes longer than all else that help needs, and with its checks of each option as long as a third of a
-search. Everything else goes through it (`app`), `recall` with options too. A test compares both ways.
+search. Everything else goes through it (`app`), and so does a `recall` that is wrong or unusual in any way. Tests
+compare both ways.
 """
 
 import gc
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Final, NoReturn
+from typing import Any, Final, NoReturn
 
 from .session import Exit, explained, opened
 
 HELP: Final = Path(__file__).with_name("help.txt")
 """The help on a terminal of 80 columns or more. `make docs` writes it."""
+OPTIONS: Final = Path(__file__).with_name("recall.json")
+"""The options of `recall` as Typer knows them: the parameter of each, its type, and the bounds of a number. `make docs`
+writes it."""
+_TYPES: Final[Mapping[str, Any]] = {"bool": bool, "int": int, "str": str, "Path": Path, "list": list}
+_PLACE: Final = ("data", "user", "agent", "conversation")
+"""The parameters that say which memories are searched, and who asks."""
 _COLUMNS: Final = 80
 """Help is no wider; on a narrower terminal, its lines are broken elsewhere."""
 
@@ -24,11 +31,43 @@ def run(arguments: Sequence[str]) -> bool:
     match arguments:
         case ["--help"] if _is_wide():
             sys.stdout.write(HELP.read_text("utf-8"))
-        case ["recall", query] if _is_taken_as_typed(query):
-            _recall(query)
+        case ["recall", *words] if (parameters := recall_parameters(words)) is not None:
+            _recall(**parameters)
         case _:
             return False
     return True
+
+
+def recall_parameters(words: Sequence[str]) -> dict[str, Any] | None:
+    """The parameters of `recall` that Typer would read from the words; None where only Typer can tell."""
+    if not all(map(_is_taken_as_typed, words)):
+        return None
+    parameters: dict[str, Any] = {}
+    options = _options() if any(word.startswith("-") for word in words) else {}
+    left = iter(words)
+    for word in left:
+        name, kind, value = "query", "str", word
+        if word.startswith("-"):
+            option, equals, value = word.partition("=")
+            row = options.get(option, {"name": "", "type": ""})
+            name, kind = row["name"], row["type"]
+            if not equals:
+                value = "True" if kind == "bool" else next(left, "")
+            if not value or value.startswith("-") or (equals and kind == "bool"):
+                return None
+            if kind == "int" and value not in map(str, range(row["min"], row["max"] + 1)):
+                return None
+        if kind not in _TYPES or (name in parameters and kind != "list"):
+            return None
+        parameters[name] = [*parameters.get(name, ()), value] if kind == "list" else _TYPES[kind](value)
+    return parameters if "query" in parameters else None
+
+
+def _options() -> dict[str, Any]:
+    import json
+
+    options: dict[str, Any] = json.loads(OPTIONS.read_text("utf-8"))
+    return options
 
 
 def _is_wide() -> bool:
@@ -41,21 +80,22 @@ def _is_wide() -> bool:
         return True  # a pipe or a file
 
 
-def _is_taken_as_typed(query: str) -> bool:
-    """Whether a word is no option, and the same after all that Typer does with words."""
-    return not query.startswith("-") and query.isprintable() and sys.platform != "win32"  # there, it expands `*`
+def _is_taken_as_typed(word: str) -> bool:
+    """Whether a word is the same after all that Typer does with words."""
+    return word.isprintable() and sys.platform != "win32"  # there, it expands `*`
 
 
-def _recall(query: str) -> NoReturn:
+def _recall(**parameters: Any) -> NoReturn:
     """Search, and end the process without the interpreter's clean-up, which takes as long as a tenth of all."""
     gc.disable()  # the process ends in a moment
     # A search multiplies little, and NumPy's library for matrices would start threads that first wait busily.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from . import recalling
 
+    place = {name: parameters.pop(name) for name in _PLACE if name in parameters}
     try:
-        with explained(), opened() as memory:
-            recalling.recall_plainly(memory, query)
+        with explained(), opened(**place) as memory:
+            recalling.recall_plainly(memory, **parameters)
             is_local = memory.settings.store_kind == "sqlite"
         sys.stdout.flush()
     except BrokenPipeError:

@@ -1,6 +1,7 @@
 """A search and its answer on a terminal: what `recall` does once its options are read."""
 
 import logging
+from collections.abc import Sequence
 from typing import Any, Final
 
 from .. import record
@@ -9,6 +10,7 @@ from ..errors import SteeltrapError
 from ..model import DEFAULT_SCOPE, Filter, Hit, JsonObject, Search
 from ..ranking.choosing import asks_for_past
 from ..text.frames import excerpt
+from ..text.limits import check_scope
 from .session import CliSession, complain, say, write_json
 from .showing import Reader, indented, say_about
 
@@ -16,43 +18,84 @@ _LIMIT: Final = 5
 _SECONDS: Final = 15.0
 """As long as a tool that reads may take (`tools.READ_SECONDS`)."""
 _SHORT: Final = 1000
-"""Characters of a query that the tool takes in any case."""
+"""Characters of a query, and of a tag, that the tool takes in any case."""
+_FEW: Final = 8
+"""Tags that it takes in any case."""
 
 
-def recall_plainly(memory: CliSession, query: str) -> None:
-    """The same as `recall` without options, and in half the time: the tool's models take longer to load than a search,
-    so the engine is asked itself, where nothing but its answer is wanted of a tool. Raises SteeltrapError."""
+def recall_plainly(memory: CliSession, query: str, *, as_json: bool = False, **options: Any) -> None:
+    """The same as `recall`, and in half the time: the tool's models take longer to load than a search, so the engine is
+    asked itself, where nothing but its answer is wanted of a tool. Raises SteeltrapError."""
     is_counted = memory.door.counters is not None or logging.getLogger("steeltrap").isEnabledFor(logging.INFO)
-    if is_counted or memory.settings.store_kind != "sqlite" or not query.strip() or len(query) > _SHORT:
-        return recall(memory, query)
-    search = Search(
-        query=query,
-        limit=_LIMIT,
-        filter=Filter(include_superseded=asks_for_past(query)),
-        related_only=True,
-        precision="likely",
-    )
+    is_the_tools = as_json or is_counted or memory.settings.store_kind != "sqlite"
+    search = None if is_the_tools else _search(memory, query, **options)
+    if search is None:
+        return recall(memory, query, as_json=as_json, **options)
     try:
         answer = searching.search(memory.call(_SECONDS), search)
     except SteeltrapError:
         raise
     except Exception:
-        return recall(memory, query)  # a tool says in a sentence what nobody expected, and quotes no memory
+        # A tool says in a sentence what nobody expected, and quotes no memory.
+        return recall(memory, query, as_json=as_json, **options)
     nearest = answer.outcome.nearest
     outcome: JsonObject = {"kind": answer.outcome.kind.value, "message": answer.outcome.message}
     if nearest is not None:
         outcome["nearest"] = {"content": excerpt(nearest.memory.content)}
-    return _print(memory, [_row(hit) for hit in answer.hits], outcome)
+    rows = [_row(hit, why=options.get("why", False)) for hit in answer.hits]
+    return _print(memory, rows, outcome, turns=options.get("turns", False))
 
 
-def _row(hit: Hit) -> JsonObject:
+def _search(
+    memory: CliSession,
+    query: str,
+    *,
+    why: bool = False,
+    limit: int = _LIMIT,
+    tag: Sequence[str] = (),
+    scope: str | None = None,
+    superseded: bool = False,
+    as_of: str | None = None,
+    turns: bool = False,
+    everything: bool = False,
+) -> Search | None:
+    """The search that the tool makes of these arguments; None where it may refuse one of them."""
+    if not query.strip() or any(len(text) > _SHORT for text in (query, *tag)) or len(tag) > _FEW:
+        return None
+    try:
+        admitted = Filter(
+            tags=tuple(tag),
+            scope=None if scope is None else check_scope(scope),
+            include_child_scopes=True,
+            include_superseded=superseded or (as_of is None and asks_for_past(query)),
+            as_of=None if as_of is None else record.read_time(Reader.of(memory).utc(as_of), memory.door.rules.zone),
+            include_turns=turns,
+            turns_of=memory.caller.conversation_id if turns else None,
+        )
+    except (SteeltrapError, ValueError):
+        return None
+    return Search(
+        query=query,
+        limit=limit,
+        filter=admitted,
+        related_only=True,
+        precision="all" if everything else "likely",
+    )
+
+
+def _row(hit: Hit, *, why: bool) -> JsonObject:
     """A hit as the tool shows it, as far as it is printed."""
-    return {
+    row = {
         "scope": DEFAULT_SCOPE,
         **record.encode(hit.memory),
         "score": hit.score,
         "less_sure": hit.less_sure,
     }
+    if why:
+        row["why"] = {"semantic": hit.semantic_score, "keyword": hit.keyword_score, "boosts": hit.boosts}
+        row["why"] |= {} if hit.cosine is None else {"similarity": hit.cosine}
+        row["why"] |= {} if hit.bm25 is None else {"bm25": hit.bm25}
+    return row
 
 
 def recall(
@@ -61,7 +104,7 @@ def recall(
     *,
     why: bool = False,
     limit: int = _LIMIT,
-    tags: list[str] | None = None,
+    tag: Sequence[str] | None = None,
     scope: str | None = None,
     superseded: bool = False,
     as_of: str | None = None,
@@ -76,7 +119,7 @@ def recall(
         query=query,
         limit=limit,
         why=why,
-        tags=tags,
+        tags=tag,
         scope=scope,
         include_conversation=turns,
         include_superseded=superseded or None,
