@@ -162,6 +162,50 @@ def test_a_move_that_was_cut_short_is_finished_by_the_next(open_side: Open) -> N
     assert new.contents() == {"one"}
 
 
+@pytest.mark.parametrize(("source", "target"), WAYS)
+@pytest.mark.parametrize("step", ["_mark", "_take"])
+def test_nobody_writes_to_the_target_before_the_memories_are_there(
+    open_side: Open, monkeypatch: pytest.MonkeyPatch, source: str, target: str, step: str
+) -> None:
+    old, new = open_side(source), open_side(target)
+    old.ask("core.save", content="one")
+    original = getattr(moving, step)
+
+    def with_a_call_before(*arguments: Any) -> Any:
+        with pytest.raises(Unavailable, match=f"These memories were moved to {source}: "):
+            open_side(target).ask("core.save", content="too early")
+        return original(*arguments)
+
+    def killed(*_: object) -> None:
+        raise SystemExit
+
+    with monkeypatch.context() as patch:
+        patch.setattr(moving, step, killed)
+        patch.setattr(moving, "_is_moved", killed)
+        with pytest.raises(SystemExit):
+            move(old, new)
+    monkeypatch.setattr(moving, step, with_a_call_before)
+    assert move(old, new) == 1
+    assert open_side(target).contents() == {"one"}
+
+
+def test_a_user_who_is_forgotten_while_a_move_begins_may_save_at_both_places(
+    open_side: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old, new = open_side("folder"), open_side("log")
+    old.ask("core.save", content="one")
+    reserve = moving._reserve
+
+    def reserve_and_forget(*arguments: Any) -> None:
+        reserve(*arguments)
+        old.store.forget_user(ANA)
+
+    monkeypatch.setattr(moving, "_reserve", reserve_and_forget)
+    assert move(old, new) is None
+    new.ask("core.save", content="two")
+    assert new.contents() == {"two"}
+
+
 @pytest.mark.parametrize("fault", [KeyboardInterrupt(), Unavailable("The bucket does not answer.", part="store")])
 def test_a_move_that_fails_leaves_everything_where_it_was(
     open_side: Open, monkeypatch: pytest.MonkeyPatch, fault: BaseException

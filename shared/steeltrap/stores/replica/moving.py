@@ -1,7 +1,8 @@
 """A user's memories moved whole from one place to another: between data folders and logs, either way.
 
-The source is marked first: whoever writes to it from then on, on whichever machine, is told where to go. Then all rows
-are put into the target in one transaction and compared. A move that was cut short is finished by the next one.
+Both are marked first, the target before the source: whoever uses one of them from then on, on whichever machine, is
+told of the other one, so that neither gets a memory that the other lacks. Then all rows are put into the target in one
+transaction and compared. A move that was cut short is finished by the next one.
 """
 
 from collections.abc import Iterator, Mapping
@@ -43,20 +44,23 @@ def move_user(user: UserRef, source: Place, target: Place, deadline: Deadline) -
     Unavailable. The source is as it was then.
     """
     old, new = source.store.open_file(user, deadline), target.store.open_file(user, deadline)
-    if not old.is_there():
+    meta = _meta(old)
+    if not meta:
         return None
-    if _meta(old).get(MOVED_TO) == target.name and _meta(new).get(MOVED_FROM) == source.name:
+    if meta.get(MOVED_TO) == target.name and _meta(new).get(MOVED_FROM) == source.name:
         source.store.unlist(user)
         return None
-    _require_room(_meta(new), source.name)
-    if not old.transaction("move", lambda connection, _: _mark(connection, target.name), deadline):
-        return None
+    new.transaction("move", lambda connection, _: _reserve(connection, user, source.name), deadline)
     try:
+        if not old.transaction("move", lambda connection, _: _mark(connection, target.name), deadline):
+            new.transaction("move", lambda connection, _: _release(connection), deadline)
+            return None
         count = new.transaction("move", lambda connection, _: _take(connection, old, source.name), deadline)
     except BaseException:
-        with suppress(SteeltrapError):
-            if _meta(new).get(MOVED_FROM) != source.name:
-                old.transaction("move", lambda connection, _: _unmark(connection), deadline)
+        with suppress(SteeltrapError):  # where the target's answer is lost, both stay marked, and nothing is in two
+            if new.transaction("move", lambda connection, _: _is_moved(connection, source.name), deadline):
+                old.transaction("move", lambda connection, _: _unmark(connection, target.name), deadline)
+                new.transaction("move", lambda connection, _: _release(connection), deadline)
         raise
     source.store.unlist(user)
     return count
@@ -92,7 +96,28 @@ def _reading(path: Path) -> "closing[apsw.Connection]":
 def _require_room(meta: Mapping[str, Any], source: str | None) -> None:
     """Raises Conflict, unless a file is empty or its memories are those that were moved to the source before."""
     if meta and (source is None or meta.get(MOVED_TO) != source):
+        if MOVED_TO in meta:
+            raise Conflict(f"The target has what was moved to {meta[MOVED_TO]} before: move this user there first.")
         raise Conflict("The target has other memories of this user; they were left as they are.")
+
+
+def _reserve(connection: apsw.Connection, user: UserRef, source: str) -> None:
+    """Say in a file without memories that they are at the source still. Raises Conflict for a file that has some."""
+    meta = dict(connection.execute("SELECT key, value FROM meta"))
+    _require_room(meta, source)
+    if not meta:
+        reservation = {"user_id": user.user_id, "tenant": user.tenant, MOVED_TO: source}
+        connection.executemany("INSERT INTO meta (key, value) VALUES (?, ?)", reservation.items())
+
+
+def _release(connection: apsw.Connection) -> None:
+    """Make a file that is only reserved an empty one again."""
+    connection.execute("DELETE FROM meta WHERE NOT EXISTS (SELECT 1 FROM meta WHERE key = 'generation')")
+
+
+def _is_moved(connection: apsw.Connection, place: str) -> bool:
+    """Whether a file says that its memories are at a place."""
+    return connection.execute("SELECT value FROM meta WHERE key = ?", (MOVED_TO,)).get == place
 
 
 def _mark(connection: apsw.Connection, target: str) -> bool:
@@ -105,8 +130,9 @@ def _mark(connection: apsw.Connection, target: str) -> bool:
     return bool(meta)
 
 
-def _unmark(connection: apsw.Connection) -> None:
-    connection.execute("DELETE FROM meta WHERE key = ?", (MOVED_TO,))
+def _unmark(connection: apsw.Connection, target: str | None = None) -> None:
+    """Let the memories of a file be used again; with a target, only where they were marked as moved to it."""
+    connection.execute("DELETE FROM meta WHERE key = ? AND value = coalesce(?, value)", (MOVED_TO, target))
 
 
 def _take(connection: apsw.Connection, old: UserFile, source: str | None) -> int:
