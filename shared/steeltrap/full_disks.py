@@ -1,7 +1,6 @@
 """Folders that take no more, and what is told of the one for temporary files."""
 
 import errno
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -29,6 +28,8 @@ def temporary_folder_fails(
     error: OSError | None = None, advice: str = "", *, part: str = "temporary folder"
 ) -> Unavailable:
     """The error that says why the temporary folder takes no file; it is full unless `error` says something else."""
+    import tempfile  # where nothing fails, nobody needs it
+
     try:
         where = tempfile.gettempdir()
     except FileNotFoundError:  # Python writes a file to each folder that it knows, and keeps the first that takes it

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from .errors import InvalidInput
 from .model import Import, Importance, JsonObject, Link, Memory, Message, When
 from .text.dates import start_of
+from .text.patterns import lazy_pattern
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter, ValidationError
@@ -28,7 +29,7 @@ _TIMES: Final = (
 )
 _WHENS: Final = ("occurred_at", "occurred_until")
 """The fields that may be a day without a time."""
-_DAY: Final = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
+_DAY: Final = lazy_pattern(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 _OUTSIDE: Final = "must be a time within the years 1 to 9999 in UTC"
 _OLD_DAY: Final = "T00:00:00+00:00"
 """How a day without a time was written before it could be told from midnight in UTC. Times of these fields end in "Z"

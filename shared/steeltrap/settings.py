@@ -21,6 +21,7 @@ from . import settings_file
 from .errors import InvalidInput
 from .ranking.weights import WEIGHTS
 from .text.dates import zone_of
+from .text.patterns import lazy_pattern
 from .text.schemas import describe, plain_schema, show
 
 if TYPE_CHECKING:
@@ -36,15 +37,15 @@ NO_COLLECTIONS: Final = (
     "collections have no Lucene engine, no scripts and no custom document ids. Use a managed domain (`es`) or "
     "your own cluster."
 )
-_COLLECTION: Final = re.compile(r"\.aoss(-fips)?\.([a-z0-9-]+\.)?(amazonaws\.com|on\.aws)", re.IGNORECASE)
+_COLLECTION: Final = lazy_pattern(r"\.aoss(-fips)?\.([a-z0-9-]+\.)?(amazonaws\.com|on\.aws)", re.IGNORECASE)
 """A collection's host, such as ID.eu-west-1.aoss.amazonaws.com."""
 
-_INJECTED: Final = re.compile(
+_INJECTED: Final = lazy_pattern(
     r"(?:^|_)(?:SERVICE_PORT_.|(?:SERVICE_(?:HOST|PORT)|PORT(?:_\d+_(?:TCP|UDP|SCTP)(?:_(?:PROTO|PORT|ADDR))?)?)\Z)"
 )
 """Names that Kubernetes and Docker links set for a service called `steeltrap`, or `steeltrap-opensearch`: never
 misspelt."""
-_OF_TESTS: Final = re.compile(r"TEST_.+|REQUIRE_ALL")
+_OF_TESTS: Final = lazy_pattern(r"TEST_.+|REQUIRE_ALL")
 SCOPE: Final = r"[\x21\x23-\x5b\x5d-\x7e]+"
 """The pattern of an OAuth scope (RFC 6749, section 3.3)."""
 _LIKENESS: Final = 0.82

@@ -121,6 +121,10 @@ def test_a_recall_imports_nothing_that_it_does_not_need(environment, run, option
         "urllib.request",
         "http.client",
         "boto3",
+        "uuid",
+        "zoneinfo",
+        "tempfile",
+        "encodings.cp437",
     }
     assert not unneeded & imported
     rooms = (

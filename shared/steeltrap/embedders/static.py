@@ -13,7 +13,7 @@ from hashlib import blake2b
 from itertools import chain
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from ..errors import TooManyFiles, Unavailable
 from ..model import Embedding
@@ -25,6 +25,8 @@ from .vectors import nonblank_positions, out_of_time, restore_positions
 from .word_pieces import WordPieces
 
 if TYPE_CHECKING:
+    from zipfile import ZipFile
+
     import numpy as np
     from numpy.typing import NDArray
 
@@ -78,6 +80,23 @@ def readable() -> Iterator[None]:
         ) from error
 
 
+def read_arrays(path: Path, *names: str) -> "list[NDArray[Any]]":
+    """The arrays of these names in a file of a model. `numpy.load` also loads the letters of MS-DOS, which takes longer
+    than the arrays."""
+    from zipfile import ZipFile
+
+    with ZipFile(path, metadata_encoding="ascii") as archive:
+        return [_read_array(archive, f"{name}.npy") for name in names]
+
+
+def _read_array(archive: "ZipFile", name: str) -> "NDArray[Any]":
+    from numpy.lib.format import read_array
+
+    with archive.open(name) as file:
+        array: NDArray[Any] = read_array(file, allow_pickle=False)
+    return array
+
+
 class Lexicon:
     """Places of words, and rows by place: the forms of a word share one.
 
@@ -86,12 +105,10 @@ class Lexicon:
     """
 
     def __init__(self, path: Path, english: Path) -> None:
-        import numpy as np
-
-        with path.open("rb") as file, np.load(file) as arrays:
-            self._keys: NDArray[np.uint64] = arrays["keys"]
-            self._odds: bytes = arrays["odds"].tobytes()
-            self._row: NDArray[np.uint16] = arrays["row"]
+        keys, odds, row = read_arrays(path, "keys", "odds", "row")
+        self._keys: NDArray[np.uint64] = keys
+        self._odds: bytes = odds.tobytes()
+        self._row: NDArray[np.uint16] = row
         self._path, self._path_of_english = path, english
         self._reading = Lock()
         self._rows: tuple[NDArray[np.uint8], NDArray[np.float32]] | None = None
@@ -157,10 +174,8 @@ class Lexicon:
         """The English word piece nearest to each word. Raises Unavailable when the file can't be read."""
         with self._reading:
             if self._english is None:
-                import numpy as np
-
-                with readable(), self._path_of_english.open("rb") as file, np.load(file) as arrays:
-                    self._english = arrays["piece"]
+                with readable():
+                    [self._english] = read_arrays(self._path_of_english, "piece")
         return [int(self._english[self._row[place]]) for place in places]
 
     def _read(self) -> "tuple[NDArray[np.uint8], NDArray[np.float32]]":
@@ -168,8 +183,9 @@ class Lexicon:
 
         with self._reading:
             if self._rows is None:
-                with readable(), self._path.open("rb") as file, np.load(file) as arrays:
-                    self._rows = arrays["rows"], arrays["scale"].astype(np.float32)
+                with readable():
+                    rows, scale = read_arrays(self._path, "rows", "scale")
+                self._rows = rows, scale.astype(np.float32)
             return self._rows
 
 
@@ -499,10 +515,7 @@ def _signs(digests: Sequence[bytes]) -> "NDArray[np.float32]":
 def _load() -> _Model:
     """Read the model from its folder. Raises Unavailable when it can't be read."""
     with readable():
-        import numpy as np
-
-        with (FOLDER / "model.npz").open("rb") as file, np.load(file) as arrays:
-            table, scale, of_query = arrays["table"], arrays["scale"], arrays["qw"]
+        table, scale, of_query = read_arrays(FOLDER / "model.npz", "table", "scale", "qw")
         pieces = WordPieces(FOLDER / "vocab.txt")
         if len(pieces) != len(table):
             raise ValueError("vocab.txt has another number of pieces than model.npz has rows")

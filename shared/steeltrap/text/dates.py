@@ -10,13 +10,13 @@ from collections.abc import Iterable
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from functools import lru_cache
 from typing import Final
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from ..model import Days, When, from_micros, to_micros
+from .patterns import lazy_pattern
 
-_DAY: Final = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
-_DAY_IN_NAME: Final = re.compile(r"(?<!\d)(\d{4})([-_.]?)(\d{2})\2(\d{2})(?!\d)")
-_ZONE_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_+-]{0,40}(?:/[A-Za-z0-9_+-]{1,40}){0,3}")
+_DAY: Final = lazy_pattern(r"\d{4}-\d{2}-\d{2}", re.ASCII)
+_DAY_IN_NAME: Final = lazy_pattern(r"(?<!\d)(\d{4})([-_.]?)(\d{2})\2(\d{2})(?!\d)")
+_ZONE_NAME: Final = lazy_pattern(r"[A-Za-z0-9][A-Za-z0-9_+-]{0,40}(?:/[A-Za-z0-9_+-]{1,40}){0,3}")
 _LAST: Final = date.max.toordinal()
 _LAST_MOMENT: Final = to_micros(datetime.max.replace(tzinfo=UTC)) + 1
 _FIRST_MOMENT: Final = to_micros(datetime.min.replace(tzinfo=UTC))
@@ -27,6 +27,8 @@ def zone_of(name: str) -> tzinfo | None:
     """The zone of an IANA name such as Europe/Lisbon, None if there is none."""
     if not _ZONE_NAME.fullmatch(name):
         return None
+    from zoneinfo import ZoneInfo, ZoneInfoNotFoundError  # most callers name no zone
+
     try:
         return ZoneInfo(name)
     except (ValueError, OSError, ZoneInfoNotFoundError):

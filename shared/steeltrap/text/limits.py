@@ -9,7 +9,6 @@ import unicodedata
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Any, Final
-from uuid import UUID, uuid5
 
 from ..errors import InvalidInput, TooLarge
 from ..model import (
@@ -25,28 +24,35 @@ from ..model import (
     Message,
 )
 from .matching import fold_tag
+from .patterns import lazy_pattern
 from .schemas import cut
 
 SHORTEST: Final = 8
 """Digits that the start of an id has at least."""
-_UNIVERSAL: Final = re.compile(
+_UNIVERSAL: Final = lazy_pattern(
     r"[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}(?::(?:user|assistant)(?::[0-9]{1,9})?)?"
 )
 PATH: Final = "path"
 """The key of a file's path in its metadata."""
-_FILES: Final = UUID("0b0de0ab-5d0c-5f8e-9d53-2a1f6b1f0a3d")
+_FILES: Final = "0b0de0ab-5d0c-5f8e-9d53-2a1f6b1f0a3d"
 _HYPHENS: Final = (8, 12, 16, 20)
 _DIGITS: Final = frozenset("0123456789abcdef")
 
 
 def piece_id(id: str, number: int) -> str:
     """The id of a piece of a text that is stored in several memories: the first one's for 0, else one made of it."""
-    return str(uuid5(UUID(id), f"piece {number}")) if number else id
+    return _derived(id, f"piece {number}") if number else id
 
 
 def file_id(path: str) -> str:
     """The id of the memory that is the file of a path."""
-    return str(uuid5(_FILES, path))
+    return _derived(_FILES, path)
+
+
+def _derived(id: str, name: str) -> str:
+    from uuid import UUID, uuid5  # loading it takes longer than most of this package, and a search makes no id
+
+    return str(uuid5(UUID(id), name))
 
 
 def is_file(memory: Memory) -> bool:
@@ -133,9 +139,9 @@ _LENGTHS: Final = {
     "imported_by": MAX_IDENTITY_CHARACTERS,
     "conversation_id": MAX_IDENTITY_CHARACTERS,
 }
-_FILE_NAME: Final = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]*(?:/[A-Za-z0-9_-][A-Za-z0-9._-]*)*")
+_FILE_NAME: Final = lazy_pattern(r"[A-Za-z0-9_-][A-Za-z0-9._-]*(?:/[A-Za-z0-9_-][A-Za-z0-9._-]*)*")
 _PLAIN_NAME: Final = re.compile(r"[A-Za-z0-9_-]+")
-_UNSEEN: Final = re.compile(
+_UNSEEN: Final = lazy_pattern(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
 )
 """Letters and marks that leave no ink: two scopes would look the same."""

@@ -6,7 +6,6 @@ hundred bytes of objects.
 """
 
 import re
-from difflib import get_close_matches
 from itertools import islice
 from math import inf
 from typing import TYPE_CHECKING, Any, Final
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from ..errors import TooLarge
 from ..model import JsonObject
 from ..model.frozen import frozen
+from .patterns import lazy_pattern
 
 if TYPE_CHECKING:
     from pydantic import ValidationError
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _SHOWN: Final = 60
 _SHOWN_ITEMS: Final = 20
 _SHOWN_LEVELS: Final = 3
-_SINGULAR: Final = re.compile(r"^an? (.+?)(?= of | from | above | such |$)")
+_SINGULAR: Final = lazy_pattern(r"^an? (.+?)(?= of | from | above | such |$)")
 
 
 def plain_schema(schema: JsonObject, *, optional_nulls: bool = False) -> JsonObject:
@@ -77,6 +77,8 @@ def _unknown(schema: JsonObject, name: str, path: str, location: tuple[int | str
     within = _schema_at(schema, location[:-1])
     fields, required = list(within.get("properties", {})), within.get("required", ())
     path = cut(path)
+    from difflib import get_close_matches
+
     near = get_close_matches(cut(str(location[-1])), fields, 1)
     if near:
         return f"`{path}` is not a field here; did you mean `{near[0]}`?"

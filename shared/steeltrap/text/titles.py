@@ -3,18 +3,18 @@
 Apart from the surfaces, because the console and the command line show the same names. Pure.
 """
 
-import re
 from collections.abc import Mapping
 from typing import Any, Final
 
 from ..model import PROJECTS
+from .patterns import lazy_pattern
 
 TITLE: Final = "title"
 """The key of the metadata that holds a conversation's title."""
 _TITLED: Final = ("ChatGPT", "Claude")
 """Where a conversation's context is its title."""
 _LONGEST: Final = 60
-_DIGITS: Final = re.compile(r"[0-9a-f]{16}")
+_DIGITS: Final = lazy_pattern(r"[0-9a-f]{16}")
 
 
 def conversation_title(memory: Mapping[str, Any]) -> str:
