@@ -2,7 +2,8 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
-QUIETLY := --quiet --disable-pip-version-check
+# Of what is installed, Python compiles what it imports, when it does: all of it would take longer than downloading.
+QUIETLY := --quiet --disable-pip-version-check $(if $(PYTHONDONTWRITEBYTECODE),,--no-compile)
 # Whatever is installed has the version and one of the hashes that the lock files name: see CONTRIBUTING.md.
 LOCKED := --require-hashes --constraint constraints.txt --build-constraint constraints.txt
 PIP := $(BIN)/python -m pip install $(QUIETLY)

@@ -62,11 +62,18 @@ def test_around_every_change_of_the_clocks_the_day_that_is_asked_for_is_the_day_
         (at, at.astimezone(zone).utcoffset())
         for at in (datetime(2005, 1, 1, tzinfo=UTC) + timedelta(days=day) for day in range(0, 8000, 3))
     ]
-    changes = [at for (at, before), (_, after) in pairwise(offsets) if before != after]
+    changes = [(at, before, after) for (at, before), (_, after) in pairwise(offsets) if before != after]
     for change in changes[-4:]:
+        if change in AROUND:  # most zones change with others
+            continue
+        AROUND.add(change)
         for hour in range(0, 73, 2):
-            at = change + timedelta(hours=hour, minutes=59)
+            at = change[0] + timedelta(hours=hour, minutes=59)
             assert _is_on(at, day_in(at, zone), zone), at
+
+
+AROUND: set[tuple[datetime, timedelta | None, timedelta | None]] = set()
+"""Changes of the clocks that were looked at: a time, and the offsets before and after it."""
 
 
 @given(st.sampled_from(ZONES), st.dates(min_value=date(1, 1, 3), max_value=date(9999, 12, 28)))

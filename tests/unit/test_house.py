@@ -4,6 +4,7 @@ import ast
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -69,3 +70,15 @@ def test_a_function_that_searches_loads_nothing_that_only_a_write_needs() -> Non
     writing = ("changes", "engine.saving", "engine.updating", "text.remains")
     assert not [name for name in loaded if name.startswith(writing)]
     assert not loaded & {f"stores.dynamodb.{room}" for room in ("writing", "purging", "reembedding")}
+
+
+def test_the_types_of_every_service_that_infra_imports_are_read() -> None:
+    """Those of the CDK's other services are not: a call of one would be checked against nothing."""
+    project = ROOT.parents[1]
+    rules = tomllib.loads((project / "pyproject.toml").read_text())["tool"]["mypy"]["overrides"]
+    followed = [rule["module"] for rule in rules if rule.get("follow_imports") == "normal"]
+    trees = (ast.parse(path.read_text()) for path in sorted((project / "infra").glob("*.py")))
+    imports = [node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+    services = {f"aws_cdk.{name.name}" for node in imports if node.module == "aws_cdk" for name in node.names}
+    services |= {str(node.module) for node in imports if str(node.module).startswith("aws_cdk.")}
+    assert {name for name in services if name.startswith("aws_cdk.aws_")} <= set(*followed)
