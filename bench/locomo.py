@@ -13,7 +13,7 @@ from steeltrap.errors import InvalidInput
 from steeltrap.model import Draft
 
 from .quality.asking import ask
-from .quality.reading import parsed
+from .quality.reading import parsed, turn_ids
 from .quality.scoring import Answered, means, scores
 from .quality.sets import Question, QuestionSet, Space
 from .report import milliseconds
@@ -31,7 +31,6 @@ TITLES: Final = {
     "search_p95_ms": "search, 95th percentile, ms",
     "load_per_s": "loaded per second",
 }
-_GOLD: Final = re.compile(r"D(\d+):(\d+)")
 
 
 def measure(path: Path, most: int | None = None, store: Store = Store.SQLITE) -> dict[str, Any]:
@@ -65,7 +64,7 @@ def space(conversation: dict[str, Any]) -> Space:
                 answer=str(one.get("answer", "")),
             )
             for one in conversation["qa"]
-            if one.get("category") in CATEGORIES and (relevant := _turns(" ".join(one.get("evidence", ()))))
+            if one.get("category") in CATEGORIES and (relevant := turn_ids(" ".join(one.get("evidence", ()))))
         ),
     )
 
@@ -77,7 +76,7 @@ def memories(conversation: dict[str, Any]) -> dict[str, Draft]:
         at = _session_time(conversation.get(f"session_{session}_date_time"))
         for turn in conversation[f"session_{session}"]:
             content = f"{turn['speaker']}: {turn['text']}"
-            drafts[_turns(turn["dia_id"])[0]] = Draft(
+            drafts[turn_ids(turn["dia_id"])[0]] = Draft(
                 content=content, conversation_id=f"session_{session}", occurred_at=at
             )
     return drafts
@@ -106,11 +105,6 @@ def _recalls(answers: Sequence[Answered]) -> dict[str, Any]:
         "r10": figures["r10"],
         "session_r10": figures.get("session_r10_of_turns", 0.0),
     }
-
-
-def _turns(evidence: str) -> list[str]:
-    """Turn ids in one spelling: some of the file's have leading zeros, some stand several in one string."""
-    return [f"D{int(session)}:{int(turn)}" for session, turn in _GOLD.findall(evidence)]
 
 
 def _session_time(text: str | None) -> datetime | None:

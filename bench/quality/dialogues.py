@@ -14,12 +14,11 @@ from typing import Any, Final
 from steeltrap.errors import InvalidInput
 from steeltrap.model import Draft
 
-from .reading import parsed, text
+from .reading import parsed, text, turn_ids
 from .sets import Question, Space
 
 _REALTALK: Final = "Chat_*.json"
 _KINDS: Final = {1: "multi-hop", 2: "temporal", 3: "commonsense"}
-_TURN: Final = re.compile(r"D\d+:\d+")
 _REALMEM: Final = "*_dialogues_*.json"
 _VEHICLE: Final = "history/history_*.txt"
 _MESSAGE: Final = re.compile(r"\[(\d{4}-\d\d-\d\d \d\d:\d\d)\] (.+)")
@@ -42,7 +41,7 @@ def _space(name: str, path: Path, space: Any) -> Space:
     try:
         memories, questions = space(path)
         return Space(memories=dict(memories), questions=tuple(questions))
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
+    except (AttributeError, LookupError, TypeError, ValueError) as error:
         raise InvalidInput(f"{path.name} is not in the form of {name}: {type(error).__name__}: {error}.") from None
 
 
@@ -51,7 +50,7 @@ def _realtalk(path: Path) -> tuple[Iterator[tuple[str, Draft]], Iterator[Questio
     of whose evidence is left out or isn't in the file."""
     chat = parsed(path)
     messages = {
-        message["dia_id"]: (session, message)
+        turn_ids(message["dia_id"])[0]: (session, message)
         for session in sorted((key for key in chat if re.fullmatch(r"session_\d+", key)), key=lambda key: int(key[8:]))
         for message in chat[session]
         if message["clean_text"].strip()
@@ -70,7 +69,7 @@ def _realtalk(path: Path) -> tuple[Iterator[tuple[str, Draft]], Iterator[Questio
     questions = (
         Question(text=one["question"], category=_KINDS[one["category"]], relevant=relevant, answer=str(one["answer"]))
         for one in chat["qa"]
-        if not (relevant := frozenset(_TURN.findall(" ".join(one["evidence"])))).isdisjoint(messages)
+        if not (relevant := frozenset(turn_ids(" ".join(one["evidence"])))).isdisjoint(messages)
     )
     return memories, questions
 

@@ -1,10 +1,13 @@
-"""Files of JSON. Everything that can be wrong with one is an error that names it."""
+"""Files of JSON, and the ids of turns in them. Everything that can be wrong with one is an error that names it."""
 
 import json
+import re
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from steeltrap.errors import InvalidInput, NotFound
+
+_TURN: Final = re.compile(r"D(\d+):(\d+)")
 
 
 def text(path: Path) -> str:
@@ -23,3 +26,8 @@ def parsed(path: Path) -> Any:
         return json.loads(text(path))
     except ValueError:
         raise InvalidInput(f"{path.name} is not JSON.") from None
+
+
+def turn_ids(text: str) -> list[str]:
+    """The turns that a text names, in one spelling: some of LoCoMo have leading zeros, some stand several in a text."""
+    return [f"D{int(session)}:{int(turn)}" for session, turn in _TURN.findall(text)]

@@ -32,7 +32,7 @@ is rendered. Between processes, a type is named by its class in small letters, s
 
 import errno
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any, ClassVar, Final
 
 
@@ -222,6 +222,16 @@ class IndexFault(Internal):
 
 INDEX_FAILURES: Final = (IndexUnavailable, IndexThrottled, IndexTooLarge, IndexFault)
 """The failures of the search index, during which the store may still answer."""
+
+
+def unknown_name(kind: str, name: str, names: Collection[str], *, of: str = "") -> NotFound:
+    """The error for a name that is none of `names`, such as of a tool: it gives the nearest one, or all."""
+    from difflib import get_close_matches
+
+    name = name[:60]
+    near = get_close_matches(name, names, 1)
+    hint = f"did you mean `{near[0]}`?" if near else f"there are: {', '.join(names)}."
+    return NotFound(f"No {kind} `{name}`{of}; {hint}")
 
 
 def type_name(error: SteeltrapError) -> str:

@@ -74,19 +74,14 @@ class Run:
         `seconds_left` is called before each user and limits the sweep of that user. Below `LEAST_SECONDS` the run
         ends, and the remaining users are left for the next run.
         """
-        for at, user in enumerate(users):
-            seconds = seconds_left()
-            if seconds < LEAST_SECONDS:
-                self.left = len(users) - at
-                return
-            try:
-                call = self._call(user, seconds)
-                self.memories += upkeep.sweep(call)
-                if isinstance(self.store, SweepsDue):
-                    self.store.note_sweep(user, call.deadline)
-                self.users += 1
-            except SteeltrapError as error:
-                self._fail(user, error)
+
+        def sweep(user: UserRef, call: Call) -> bool:
+            self.memories += upkeep.sweep(call)
+            if isinstance(self.store, SweepsDue):
+                self.store.note_sweep(user, call.deadline)
+            return True
+
+        self._each(users, sweep, seconds_left)
 
     def sweep_due(
         self,
@@ -126,35 +121,43 @@ class Run:
         `seconds_left` is as for `sweep`. `may_go_on` is called after each block of memories and each user; the run ends
         when it says no.
         """
-        for at, user in enumerate(users):
-            if (seconds := seconds_left()) < LEAST_SECONDS or not may_go_on():
-                self.left = len(users) - at
-                return
-            try:
-                self.memories += upkeep.reanalyse(self._call(user, seconds), may_go_on)
-                self.users += 1
-            except SteeltrapError as error:
-                self._fail(user, error)
+
+        def reanalyse(_: UserRef, call: Call) -> bool:
+            self.memories += upkeep.reanalyse(call, may_go_on)
+            return True
+
+        self._each(users, reanalyse, seconds_left, may_go_on)
 
     def migrate(self, users: Sequence[UserRef], *, seconds_left: Callable[[], float] = lambda: USER_SECONDS) -> None:
         """Bring these users' memories to the tables of this release, where a store doesn't do so by itself.
 
         `seconds_left` is as for `sweep`.
         """
-        if not isinstance(self.store, Migrates):
+        store = self.store
+        if isinstance(store, Migrates):
+            self._each(users, lambda user, call: store.migrate(user, call.deadline), seconds_left)
+        else:
             self.already += len(users)
-            return
+
+    def _each(
+        self,
+        users: Sequence[UserRef],
+        work: Callable[[UserRef, Call], bool],
+        seconds_left: Callable[[], float],
+        may_go_on: Callable[[], bool] = lambda: True,
+    ) -> None:
+        """Do the work for each user while there is time; it says False where it was done before."""
         for at, user in enumerate(users):
-            if (seconds := seconds_left()) < LEAST_SECONDS:
+            if (seconds := seconds_left()) < LEAST_SECONDS or not may_go_on():
                 self.left = len(users) - at
                 return
             try:
-                if self.store.migrate(user, self._call(user, seconds).deadline):
-                    self.users += 1
-                else:
-                    self.already += 1
+                is_new = work(user, self._call(user, seconds))
             except SteeltrapError as error:
                 self._fail(user, error)
+            else:
+                self.users += is_new
+                self.already += not is_new
 
     def reembed(
         self, users: Sequence[UserRef], *, again: bool = False, advance: Callable[[float, int], None] = lambda *_: None

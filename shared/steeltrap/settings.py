@@ -19,6 +19,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from . import settings_file
 from .errors import InvalidInput
+from .model import RETENTION
 from .ranking.weights import WEIGHTS
 from .text.dates import zone_of
 from .text.patterns import lazy_pattern
@@ -273,7 +274,7 @@ class Settings:
         "0 to 1. Use 0 if users often ask what the assistant told them.",
     )
     retention_days: float = _setting(
-        30,
+        RETENTION.days,
         ge=0,
         le=100_000,
         description="Number of days in which a deleted memory can be restored; 0 purges it at once.",
@@ -488,13 +489,13 @@ class SettingValue:
 class SettingValues:
     """The given values by the name of their setting, and remarks on names that are no setting."""
 
-    values: Mapping[str, SettingValue]
+    by_name: Mapping[str, SettingValue]
     remarks: tuple[str, ...] = ()
 
     @property
     def folder(self) -> Path:
         """The data folder, which may have a file of settings."""
-        return Path(str(self.values["data"].value)) if "data" in self.values else Path.home() / ".steeltrap"
+        return Path(str(self.by_name["data"].value)) if "data" in self.by_name else Path.home() / ".steeltrap"
 
 
 def _raise(error: InvalidInput) -> None:
@@ -562,7 +563,7 @@ def settings_of(inputs: SettingValues) -> Settings:
 
 
 def _checked(inputs: SettingValues) -> Settings:
-    values = {name: each.value for name, each in inputs.values.items()}
+    values = {name: each.value for name, each in inputs.by_name.items()}
     plain = {name: _plainly(name, value) for name, value in values.items()}
     if None not in plain.values():
         return Settings(**plain)
@@ -668,7 +669,7 @@ def _refusal(error: "ValidationError", inputs: SettingValues) -> str:
     first = error.errors()[0]
     setting = str(first["loc"][0])
     name = PREFIX + setting.upper()
-    source = inputs.values[setting].source if setting in inputs.values else "environment"
+    source = inputs.by_name[setting].source if setting in inputs.by_name else "environment"
     if source in ("file", "typed"):
         name = f"`{setting}`" + (f" in {settings_file.path_in(inputs.folder)}" if source == "file" else "")
     if first["type"] == "value_error":

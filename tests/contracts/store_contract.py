@@ -42,7 +42,7 @@ from contracts.superseding_contract import *  # noqa: F403 - a part of the suite
 from embedding import HashedWords
 from spaces import in_time, space_of
 from steeltrap import record
-from steeltrap.engine import lookups
+from steeltrap.engine import reading
 from steeltrap.errors import AlreadyExists, Conflict, Duplicate, MemoryNotFound, Unavailable, VersionConflict
 from steeltrap.model import (
     Association,
@@ -255,7 +255,7 @@ def test_a_delete_hides_the_memory_everywhere_and_keeps_the_image(space: Space) 
     assert space.scopes().keys() == {"birds"}
     assert space.scopes()["birds"].memories == 1
     assert list(space.walk()) == [other]
-    assert lookups.associations(space, [other.id]) == {other.id: []}
+    assert reading.associations(space, [other.id]) == {other.id: []}
     assert space.copies([TextKey(text_digest("the heron fishes"), "birds", None, None)]) == [0]
     assert space.look_around([probe("the heron fishes", scope="birds")], floor=0.1, top_k=9)[0].near[0].id == other.id
 
@@ -332,10 +332,10 @@ def test_the_start_of_an_id_is_completed_from_what_is_stored_here(opened: Memory
     save(space, "the crane", id=other)
     save(space_of(opened, "bob"), "theirs", id="3f2b8c1e-9d4a-4f6b-8a2e-000000000000")
     starts = ["3f2b8c1e", "3f2b8c1e-9d4a-4f6b-8a2e-1", same[2], "3f2b8c1f", "3f2b8c10"]
-    assert lookups.completions(space, starts, limit=3) == [same, same[:2], same[2:], [other], []]
-    assert lookups.completions(space, starts[:1], limit=2) == [same[:2]]
+    assert reading.completions(space, starts, limit=3) == [same, same[:2], same[2:], [other], []]
+    assert reading.completions(space, starts[:1], limit=2) == [same[:2]]
     space.purge([one.id])
-    assert lookups.completions(space, starts[:1], limit=2) == [same[1:]]
+    assert reading.completions(space, starts[:1], limit=2) == [same[1:]]
 
 
 def test_the_latest_writes_come_latest_first_deleted_ones_too(space: Space) -> None:
@@ -343,11 +343,11 @@ def test_the_latest_writes_come_latest_first_deleted_ones_too(space: Space) -> N
     commit(space, Create(entry=entry(turn("the crane", "talk"))))
     update(space, first, content="the bittern")
     delete(space, second)
-    assert [written.id for written in lookups.latest_writes(space, 9)] == [second.id, first.id, third.id]
-    latest, before = lookups.latest_writes(space, 2)
+    assert [written.id for written in reading.latest_writes(space, 9)] == [second.id, first.id, third.id]
+    latest, before = reading.latest_writes(space, 2)
     assert latest.deleted_at is not None
     assert before.content == "the bittern"
-    assert [written.id for written in lookups.latest_writes(space, 3)] == [second.id, first.id]
+    assert [written.id for written in reading.latest_writes(space, 3)] == [second.id, first.id]
 
 
 def test_an_expired_memory_is_absent_everywhere(space: Space, clock: SettableClock) -> None:
@@ -363,7 +363,7 @@ def test_an_expired_memory_is_absent_everywhere(space: Space, clock: SettableClo
     assert (found(matches), matches.stored, matches.admitted) == ({stays.id}, 1, 1)
     assert space.page(Filter(), limit=9).memories == (stays,)
     assert (list(space.walk()), list(space.scopes())) == ([stays], ["user/default"])
-    assert lookups.associations(space, [stays.id]) == {stays.id: []}
+    assert reading.associations(space, [stays.id]) == {stays.id: []}
     assert space.statistics()["memories"] == 1
     assert space.look_around([probe("the heron fishes", scope=None)], floor=0, top_k=9)[0].near == (
         Neighbour(stays.id, pytest.approx(dot(embed("the heron fishes")[0], embed("the heron waits")[0]), abs=1e-5)),
@@ -471,8 +471,8 @@ def test_turns_come_in_order_and_only_of_their_conversation(space: Space) -> Non
     space.commit([Create(entry=entry(t)) for t in said])
     commit(space, Create(entry=entry(turn("elsewhere", "other"))))
     save(space, "a note of the talk", conversation_id="talk")
-    assert lookups.open_turns(space, "talk") == said
-    assert lookups.open_turns(space, "TALK") == []
+    assert reading.open_turns(space, "talk") == said
+    assert reading.open_turns(space, "TALK") == []
 
 
 def test_closed_turns_are_open_no_longer_and_stay_in_search(space: Space) -> None:
@@ -480,10 +480,10 @@ def test_closed_turns_are_open_no_longer_and_stay_in_search(space: Space) -> Non
     space.commit([Create(entry=entry(t)) for t in said])
     episode = creation("they talked", conversation_id="talk")
     space.commit([episode, Close(turn_ids=tuple(t.id for t in said[:3]))])
-    assert lookups.open_turns(space, "talk") == said[3:]
+    assert reading.open_turns(space, "talk") == said[3:]
     assert found(search(space, "line", include_turns=True)) == {t.id for t in said}
     space.commit([Close(turn_ids=(said[0].id, said[3].id, *ids(1)))])
-    assert lookups.open_turns(space, "talk") == said[4:]
+    assert reading.open_turns(space, "talk") == said[4:]
 
 
 def test_a_turn_is_not_closed_when_the_episode_can_not_be_written(space: Space) -> None:
@@ -492,16 +492,16 @@ def test_a_turn_is_not_closed_when_the_episode_can_not_be_written(space: Space) 
     commit(space, Create(entry=entry(said)))
     with pytest.raises(AlreadyExists):
         space.commit([creation("again", id=there.id), Close(turn_ids=(said.id,))])
-    assert lookups.open_turns(space, "talk") == [said]
+    assert reading.open_turns(space, "talk") == [said]
 
 
 def test_open_turns_leave_out_what_is_deleted_and_what_is_expired(space: Space, clock: SettableClock) -> None:
     stays, gone, goes = (turn(name, "talk", expires_at=at) for name, at in (("a", None), ("b", None), ("c", later(60))))
     space.commit([Create(entry=entry(t)) for t in (stays, gone, goes)])
     delete(space, gone)
-    assert lookups.open_turns(space, "talk") == [stays, goes]
+    assert reading.open_turns(space, "talk") == [stays, goes]
     clock.advance(seconds=60)
-    assert lookups.open_turns(space, "talk") == [stays]
+    assert reading.open_turns(space, "talk") == [stays]
 
 
 def test_an_edited_turn_stays_as_open_or_closed_as_it_was(space: Space) -> None:
@@ -509,7 +509,7 @@ def test_an_edited_turn_stays_as_open_or_closed_as_it_was(space: Space) -> None:
     space.commit([Create(entry=entry(t)) for t in said])
     space.commit([Close(turn_ids=(said[0].id,))])
     edited = [update(space, t, content="corrected") for t in said]
-    assert lookups.open_turns(space, "talk") == edited[1:]
+    assert reading.open_turns(space, "talk") == edited[1:]
 
 
 def test_embeddings_come_back_as_they_were_written(opened: MemoryStore, space: Space) -> None:
@@ -550,12 +550,12 @@ def test_turns_stay_out_of_everything_but_get_and_a_search_that_asks(space: Spac
     assert space.get([said.id]) == {said.id: said}
     assert space.page(Filter(), limit=9).memories == (note,)
     assert list(space.scopes()) == ["user/default"]
-    assert lookups.associations(space, [note.id]) == {note.id: []}
+    assert reading.associations(space, [note.id]) == {note.id: []}
     around = space.look_around([probe("the heron said hello", scope=None)], floor=0, top_k=9)[0]
     assert [n.id for n in around.near] == [note.id]
     assert (space.statistics()["memories"], space.statistics()["turns"]) == (1, 1)
     assert space.purge([said.id]) == [said.id]
-    assert lookups.open_turns(space, "talk") == []
+    assert reading.open_turns(space, "talk") == []
 
 
 def test_scopes_count_what_lies_directly_in_them(space: Space) -> None:
@@ -622,8 +622,8 @@ _OPERATIONS: dict[str, Callable[[Space, Memory], object]] = {
     "commit": lambda space, one: space.commit([creation("the otter")]),
     "get": lambda space, one: space.get([one.id]),
     "find": lambda space, one: space.find(Gone(NOON)),
-    "completions": lambda space, one: lookups.completions(space, [one.id], limit=1),
-    "latest writes": lambda space, one: lookups.latest_writes(space, 1),
+    "completions": lambda space, one: reading.completions(space, [one.id], limit=1),
+    "latest writes": lambda space, one: reading.latest_writes(space, 1),
     "copies": lambda space, one: space.copies([TextKey(text_digest(one.content), one.scope, None, None)]),
     "search": lambda space, one: search(space, "heron"),
     "look around": lambda space, one: space.look_around(
@@ -631,11 +631,11 @@ _OPERATIONS: dict[str, Callable[[Space, Memory], object]] = {
     ),
     "page": lambda space, one: space.page(Filter(), limit=1),
     "walk": lambda space, one: list(space.walk()),
-    "open turns": lambda space, one: lookups.open_turns(space, "talk"),
+    "open turns": lambda space, one: reading.open_turns(space, "talk"),
     "idle conversations": lambda space, one: space.idle_conversations(NOON, limit=1),
     "pending": lambda space, one: space.find(Pending()),
     "embeddings": lambda space, one: space.embeddings([one.id]),
-    "associations": lambda space, one: lookups.associations(space, [one.id]),
+    "associations": lambda space, one: reading.associations(space, [one.id]),
     "scopes": lambda space, one: space.scopes(),
     "sessions": lambda space, one: space.sessions(),
     "add session": lambda space, one: space.add_session(Session(id="s", created_at=NOON)),
@@ -918,12 +918,12 @@ def test_an_empty_space_answers_everything_with_nothing(space: Space) -> None:
     assert (list(matches.candidates), matches.stored, matches.admitted) == ([], 0, 0)
     assert space.page(Filter(), limit=9) == space.page(Filter(tags=("x",)), limit=1, offset=5)
     assert space.page(Filter(), limit=9).total == 0
-    assert (list(space.walk()), lookups.open_turns(space, "x"), space.scopes(), space.sessions()) == ([], [], {}, [])
+    assert (list(space.walk()), reading.open_turns(space, "x"), space.scopes(), space.sessions()) == ([], [], {}, [])
     assert space.idle_conversations(NOON, limit=9) == []
-    assert (lookups.completions(space, ["3f2b8c1e"], limit=9), lookups.latest_writes(space, 9)) == ([[]], [])
+    assert (reading.completions(space, ["3f2b8c1e"], limit=9), reading.latest_writes(space, 9)) == ([[]], [])
     assert space.remove_session("s") is False
     assert space.look_around([probe("x"), probe("y")], floor=0, top_k=3)[1].nearest is None
-    assert (lookups.associations(space, ids(1)), space.usage(ids(1))) == ({ids(1)[0]: []}, {})
+    assert (reading.associations(space, ids(1)), space.usage(ids(1))) == ({ids(1)[0]: []}, {})
     assert (space.revisions(ids(1)[0]), space.traces(ids(1)[0]), space.find(Gone(NOON))) == ([], [], [])
     assert space.purge(ids(2)) == []
     assert set(space.statistics().values()) == {0}
@@ -1107,10 +1107,10 @@ def test_what_waits_for_its_look_around_is_told_until_it_has_it(space: Space, cl
     assert space.find(Pending()) == [waits.id]
     update(space, waits, category="bird", lookaround_pending=True)
     assert space.find(Pending()) == [waits.id]
-    assert [turn.id for turn in lookups.open_turns(space, "talk")] == [said]
+    assert [turn.id for turn in reading.open_turns(space, "talk")] == [said]
     assert space.idle_conversations(clock.now(), limit=5) == ["talk"]
     space.commit([Close(turn_ids=(said, waits.id))])
-    assert (lookups.open_turns(space, "talk"), space.find(Pending())) == ([], [waits.id])
+    assert (reading.open_turns(space, "talk"), space.find(Pending())) == ([], [waits.id])
 
 
 def store_turn(space: Space) -> str:
@@ -1174,7 +1174,7 @@ def test_links_are_seen_from_both_sides_strongest_first(space: Space) -> None:
     a, b, c, d = (save(space, name, created_at=later(i)) for i, name in enumerate("abcd"))
     update(space, a, links=(Link(target_id=b.id, strength=0.5), Link(target_id=d.id, strength=0.7, manual=True)))
     update(space, c, links=(Link(target_id=a.id, strength=0.9), Link(target_id=b.id, strength=0.7)))
-    seen = lookups.associations(space, [a.id, b.id, d.id])
+    seen = reading.associations(space, [a.id, b.id, d.id])
     assert [(x.memory_id, x.strength, x.manual) for x in seen[a.id]] == [
         (c.id, 0.9, False),
         (d.id, 0.7, True),
@@ -1188,15 +1188,15 @@ def test_a_link_on_both_sides_is_one_association(space: Space) -> None:
     a, b = save(space, "a"), save(space, "b")
     update(space, a, links=(Link(target_id=b.id, strength=0.5, manual=True),))
     update(space, b, links=(Link(target_id=a.id, strength=0.8),))
-    assert lookups.associations(space, [a.id])[a.id] == [Association(memory_id=b.id, strength=0.8, manual=True)]
+    assert reading.associations(space, [a.id])[a.id] == [Association(memory_id=b.id, strength=0.8, manual=True)]
 
 
 def test_a_link_whose_end_is_gone_is_hidden(space: Space) -> None:
     target = save(space, "target")
     source = save(space, "source", links=(Link(target_id=target.id, strength=1), Link(target_id=ids(1)[0], strength=1)))
-    assert [x.memory_id for x in lookups.associations(space, [source.id])[source.id]] == [target.id]
+    assert [x.memory_id for x in reading.associations(space, [source.id])[source.id]] == [target.id]
     delete(space, target)
-    assert lookups.associations(space, [source.id])[source.id] == []
+    assert reading.associations(space, [source.id])[source.id] == []
 
 
 # Usage
@@ -1320,7 +1320,7 @@ def test_a_link_between_memories_of_one_commit_stays(space: Space) -> None:
     a = creation("a", links=(Link(target_id=b.entry.memory.id, strength=1),))
     space.commit([a, b])
     assert space.get([a.entry.memory.id]) == {a.entry.memory.id: a.entry.memory}
-    [seen] = lookups.associations(space, [b.entry.memory.id])[b.entry.memory.id]
+    [seen] = reading.associations(space, [b.entry.memory.id])[b.entry.memory.id]
     assert seen.memory_id == a.entry.memory.id
 
 
@@ -1420,7 +1420,7 @@ def test_nothing_of_one_user_is_reached_through_anothers_space(opened: MemorySto
     mine = save(bob, "the otter", links=(Link(target_id=secret.id, strength=1),))
     assert bob.get([secret.id], deleted=True) == {}
     assert found(search(bob, "heron otter", near=embed("heron")[0])) == {mine.id}
-    assert lookups.associations(bob, [mine.id]) == {mine.id: []}
+    assert reading.associations(bob, [mine.id]) == {mine.id: []}
     assert bob.purge([secret.id]) == []
     with pytest.raises(MemoryNotFound):
         update(bob, secret, content="changed")
@@ -1436,7 +1436,7 @@ def test_forgetting_a_user_leaves_nothing_and_nobody_else_behind(opened: MemoryS
     space.put_import(Import(id="i", name="notes.md", started_at=NOON))
     other = save(space_of(opened, "bob"), "the otter")
     assert opened.forget_user(UserRef("ana")) is True
-    assert (space.sessions(), lookups.open_turns(space, "talk"), space.imports()) == ([], [], [])
+    assert (space.sessions(), reading.open_turns(space, "talk"), space.imports()) == ([], [], [])
     assert list(opened.users()) == [UserRef("bob")]
     matches = search(space, "heron", near=vector(1))
     assert (list(matches.candidates), matches.stored, list(space.walk()), space.scopes()) == ([], 0, [], {})

@@ -22,7 +22,7 @@ from contracts.entries import (
     turn,
     update,
 )
-from steeltrap.engine import lookups
+from steeltrap.engine import reading
 from steeltrap.errors import Duplicate, VersionConflict
 from steeltrap.model import Filter, Link, Memory, Page
 from steeltrap.ports import Change, Create, Gone, Guard, Replace, Space, TextKey
@@ -60,7 +60,7 @@ def test_a_superseded_memory_is_left_out_of_what_is_searched_listed_and_counted(
     assert (listed(page), page.total) == ({new.id, other.id}, 2)
     assert space.page(Filter(category="bird"), limit=5).total == 0
     assert space.scopes()["user/default"].memories == 2
-    assert lookups.associations(space, [other.id]) == {other.id: []}
+    assert reading.associations(space, [other.id]) == {other.id: []}
     assert (space.statistics()["memories"], space.statistics()["superseded"]) == (2, 1)
 
 
@@ -71,8 +71,8 @@ def test_a_superseded_memory_stays_in_what_is_read_by_id_and_walked(space: Space
     assert {memory.id for memory in space.walk()} == {old.id, new.id}
     assert [revision.memory for revision in space.revisions(old.id)] == [old]
     assert space.embeddings([old.id]) == {old.id: embed(old.content)}
-    assert [memory.id for memory in lookups.superseded(space, [new.id])] == [old.id]
-    assert lookups.superseded(space, [old.id]) == []
+    assert [memory.id for memory in reading.superseded(space, [new.id])] == [old.id]
+    assert reading.superseded(space, [old.id]) == []
 
 
 def test_a_superseded_memory_is_found_and_listed_by_those_who_ask(space: Space) -> None:
@@ -171,7 +171,7 @@ def test_a_save_that_supersedes_is_written_as_a_whole_or_not_at_all(space: Space
         space.commit(changes)
     assert space.get([new.entry.memory.id]) == {}
     assert not any(memory.is_superseded() for memory in space.get([old.id for old in olds]).values())
-    assert lookups.superseded(space, [new.entry.memory.id]) == []
+    assert reading.superseded(space, [new.entry.memory.id]) == []
 
 
 def test_twenty_memories_are_superseded_at_once(space: Space) -> None:
@@ -179,7 +179,7 @@ def test_twenty_memories_are_superseded_at_once(space: Space) -> None:
     new = creation("one heron", supersedes=tuple(old.id for old in olds))
     space.commit([new, *(marks(old, new.entry.memory) for old in olds)])
     assert found(search(space, "heron")) == {new.entry.memory.id}
-    assert {memory.id for memory in lookups.superseded(space, [new.entry.memory.id])} == {old.id for old in olds}
+    assert {memory.id for memory in reading.superseded(space, [new.entry.memory.id])} == {old.id for old in olds}
     assert set(space.purge([new.entry.memory.id])) == {new.entry.memory.id}
     assert found(search(space, "heron")) == {old.id for old in olds}
 
@@ -198,7 +198,7 @@ def test_a_purge_of_the_newer_one_brings_back_what_it_superseded(space: Space) -
     assert found(search(space, "heron", near=embed("heron")[0])) == {old.id}
     assert listed(space.page(Filter(metadata={"a": 1}), limit=5)) == {old.id}
     assert space.copies([TextKey(text_digest(old.content), "user/default", None, None)]) == [1]
-    assert lookups.superseded(space, [new.id]) == []
+    assert reading.superseded(space, [new.id]) == []
 
 
 def test_a_purge_of_the_older_one_leaves_no_trace_of_it(space: Space) -> None:
@@ -240,7 +240,7 @@ def test_the_older_one_may_come_before_the_one_that_superseded_it(space: Space) 
     assert found(search(space, "heron")) == set()
     space.commit([Create(entry=entry(new), links_ahead=True)])
     assert found(search(space, "heron")) == {new.id}
-    assert [memory.id for memory in lookups.superseded(space, [new.id])] == [old.id]
+    assert [memory.id for memory in reading.superseded(space, [new.id])] == [old.id]
 
 
 def test_expiry_of_the_newer_one_brings_nothing_back_and_its_sweep_does(space: Space, clock: SettableClock) -> None:

@@ -33,7 +33,7 @@ from contracts.entries import (
     vector,
 )
 from spaces import in_time, space_of
-from steeltrap.engine import lookups
+from steeltrap.engine import reading
 from steeltrap.errors import Internal, Unavailable
 from steeltrap.model import Filter, Importance, Memory, Message, UserRef
 from steeltrap.ports import Guard
@@ -605,7 +605,7 @@ def test_a_file_of_the_first_schema_is_brought_up_with_all_that_is_in_it(open_st
         old.execute("UPDATE memory SET category = 'cafe\u0301' WHERE n = 1")
     space = space_of(store, "ana")
     assert space.get([scored.id, said.id]) == {scored.id: scored, said.id: said}
-    assert lookups.open_turns(space, "talk") == [said]
+    assert reading.open_turns(space, "talk") == [said]
     assert space.scopes()["user/default"].last_written_at == NOON
     matches = search(space, "heron", near=embed("heron")[0], include_turns=True)
     assert {c.id: c.importance for c in matches.candidates} == {scored.id: 0.0, said.id: None, episode.id: None}

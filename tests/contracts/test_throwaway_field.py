@@ -17,7 +17,7 @@ from clock import SettableClock
 from components import check_wanted, opensearch_url
 from contracts.entries import EMBEDDER, save
 from spaces import space_of
-from steeltrap.engine import lookups
+from steeltrap.engine import reading
 from steeltrap.errors import Unavailable
 from steeltrap.stores.sqlite import SqliteStore
 
@@ -110,7 +110,7 @@ def test_an_older_file_gets_a_column_for_a_new_field_and_is_then_a_newer_one(
     run("tests/contracts/throwaway_field.py::older_file")
     again = SqliteStore(folder, EMBEDDER, clock)
     with pytest.raises(Unavailable, match=r"written by a newer steeltrap \(the file has a column mood"):
-        lookups.open_turns(space_of(again, "ana"), "talk")
+        reading.open_turns(space_of(again, "ana"), "talk")
     again.close()
 
 

@@ -11,7 +11,7 @@ from cloud import Cloud, cloud
 from contracts.entries import creation, embed, found, memory, probe, save, search, update
 from contracts.entries import store as commit
 from spaces import space_of
-from steeltrap.engine import lookups
+from steeltrap.engine import reading
 from steeltrap.errors import Conflict, IndexThrottled, IndexUnavailable, SteeltrapError, Throttled, Unavailable
 from steeltrap.model import Filter, Link, Session
 from steeltrap.ports import Create, Gone, Guard, Space
@@ -60,10 +60,10 @@ _READS: list[Callable[[Space], Any]] = [
     lambda space: space.look_around([probe("heron")], floor=0, top_k=1),
     lambda space: space.page(Filter(), limit=1),
     lambda space: list(space.walk()),
-    lambda space: lookups.open_turns(space, "talk"),
+    lambda space: reading.open_turns(space, "talk"),
     lambda space: space.idle_conversations(NOON, limit=1),
     lambda space: space.embeddings([memory("x").id]),
-    lambda space: lookups.associations(space, [memory("x").id]),
+    lambda space: reading.associations(space, [memory("x").id]),
     lambda space: space.speakers(),
     lambda space: space.scopes(),
     lambda space: space.sessions(),
@@ -129,7 +129,7 @@ def test_what_a_batch_left_undone_is_done_in_the_end(cloud: Cloud) -> None:
     many = [creation(f"note {i}", links=tuple(Link(target_id=t.id, strength=1.0) for t in targets)) for i in range(30)]
     space.commit(many)
     assert len(space.get([change.entry.memory.id for change in many])) == 30
-    assert len(lookups.associations(space, [targets[0].id])[targets[0].id]) == 30
+    assert len(reading.associations(space, [targets[0].id])[targets[0].id]) == 30
     assert space.purge([targets[0].id]) == [targets[0].id]
     assert space.traces(targets[0].id) == []
 

@@ -31,7 +31,7 @@ from contracts.entries import store as commit
 from contracts.memory_index import MemoryIndex
 from embedding import HashedWords
 from spaces import in_time, space_of
-from steeltrap.engine import lookups
+from steeltrap.engine import reading
 from steeltrap.errors import Conflict, Unavailable
 from steeltrap.model import Link, Memory, Message, UserRef
 from steeltrap.ports import Create, Document, Entry, Guard, Replace, Space, Tombstone
@@ -129,7 +129,7 @@ def _write_together(spaces: list[Space]) -> None:
     assert (last.version, len(last.metadata)) == (33, 32)
     assert [revision.memory.version for revision in spaces[0].revisions(shared.id)] == list(range(1, 33))
     assert {m.id for m in spaces[0].walk()} == {shared.id, *(m.id for m in made)}
-    assert len(lookups.associations(spaces[0], [shared.id])[shared.id]) == 32
+    assert len(reading.associations(spaces[0], [shared.id])[shared.id]) == 32
 
 
 def test_a_purge_that_comes_between_leaves_no_link_behind(cloud: Cloud) -> None:

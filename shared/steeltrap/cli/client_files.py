@@ -28,10 +28,10 @@ from tomlkit.items import Table
 
 from ..errors import Conflict, InvalidInput
 from ..regular_files import read_regular, replace_file
-from .installing import NAME, ConfigEntry, is_own_server, own_hooks, without_own_hooks
+from .installing import NAME, ConfigPart, is_own_server, own_hooks, without_own_hooks
 
 
-def added_to_json(text: str, part: ConfigEntry) -> str:
+def added_to_json(text: str, part: ConfigPart) -> str:
     """The file's text with the part in it. Raises InvalidInput for a file that is not understood, and Conflict where
     somebody else's server has the name."""
     document = _read_json(text, part)
@@ -54,7 +54,7 @@ def added_to_json(text: str, part: ConfigEntry) -> str:
     return _object_text(text, part, root, f"Add this to it by hand, and run the command again:\n{_lines_of(part)}")
 
 
-def removed_from_json(text: str, part: ConfigEntry, before: str | None) -> str:
+def removed_from_json(text: str, part: ConfigPart, before: str | None) -> str:
     """The file's text without the part; what is then empty goes too, unless it was there `before`. Raises
     InvalidInput."""
     root, old = _read_json(text, part), _before(before, part)
@@ -74,7 +74,7 @@ def removed_from_json(text: str, part: ConfigEntry, before: str | None) -> str:
     return _object_text(text, part, root, f"Take {entry_name} out of it by hand.")
 
 
-def commands_in(part: ConfigEntry) -> list[list[str]]:
+def commands_in(part: ConfigPart) -> list[list[str]]:
     """The commands of steeltrap that a client starts by a file of its settings. Raises InvalidInput for a file that is
     not understood."""
     text = _read(_target(part))
@@ -96,7 +96,7 @@ def commands_in(part: ConfigEntry) -> list[list[str]]:
     return commands
 
 
-def _lines_of(part: ConfigEntry) -> str:
+def _lines_of(part: ConfigPart) -> str:
     """The part as the lines of a JSON file."""
     lines: dict[str, Any] = {"hooks": {event: [hook] for event, hook in part.hooks.items()}} if part.hooks else {}
     if part.server is not None:
@@ -105,7 +105,7 @@ def _lines_of(part: ConfigEntry) -> str:
     return json.dumps(lines, ensure_ascii=False, indent=2)
 
 
-def _before(before: str | None, part: ConfigEntry) -> dict[str, Any]:
+def _before(before: str | None, part: ConfigPart) -> dict[str, Any]:
     try:
         return {} if before is None else _read_json(before, part)
     except InvalidInput:
@@ -117,7 +117,7 @@ def _prune(owner: dict[str, Any], key: str, old: Any) -> None:
         owner.pop(key, None)
 
 
-def _read_json(text: str, part: ConfigEntry) -> dict[str, Any]:
+def _read_json(text: str, part: ConfigPart) -> dict[str, Any]:
     if not text.strip("\ufeff \t\r\n"):
         return {}
     try:
@@ -179,21 +179,21 @@ def _exact(text: str) -> float:
     return number
 
 
-def _section(root: dict[str, Any], name: str, part: ConfigEntry) -> dict[str, Any]:
+def _section(root: dict[str, Any], name: str, part: ConfigPart) -> dict[str, Any]:
     section = root.setdefault(name, {})
     if not isinstance(section, dict):
         raise InvalidInput(f"`{name}` in {part.path} is no object: correct it first. Nothing was changed.")
     return section
 
 
-def _entries(events: dict[str, Any], event: str, part: ConfigEntry) -> list[Any]:
+def _entries(events: dict[str, Any], event: str, part: ConfigPart) -> list[Any]:
     entries = events.get(event, [])
     if not isinstance(entries, list):
         raise InvalidInput(f"`hooks.{event}` in {part.path} is no list: correct it first. Nothing was changed.")
     return entries
 
 
-def _object_text(text: str, part: ConfigEntry, root: dict[str, Any], by_hand: str) -> str:
+def _object_text(text: str, part: ConfigPart, root: dict[str, Any], by_hand: str) -> str:
     """The text of an object in the file's own indentation; the text itself where it says the same already. Raises
     InvalidInput for a file with comments, which would be lost, and says what to do `by_hand`."""
     if text and root == _read_json(text, part):
@@ -212,7 +212,7 @@ def _object_text(text: str, part: ConfigEntry, root: dict[str, Any], by_hand: st
     return mark + (new_text.replace("\n", "\r\n") if "\r\n" in text else new_text)
 
 
-def added_to_toml(text: str, part: ConfigEntry) -> str:
+def added_to_toml(text: str, part: ConfigPart) -> str:
     """The file's text with the part's server. Raises InvalidInput for a file that is not understood, and Conflict where
     somebody else's server has the name."""
     assert part.server is not None
@@ -238,7 +238,7 @@ def added_to_toml(text: str, part: ConfigEntry) -> str:
     return _checked(rest + (new.replace("\n", "\r\n") if "\r\n" in rest else new), rest, part, entry)
 
 
-def removed_from_toml(text: str, part: ConfigEntry, before: str | None) -> str:
+def removed_from_toml(text: str, part: ConfigPart, before: str | None) -> str:
     """The file's text without the part's server and the tables below it. Raises InvalidInput."""
     assert part.server is not None
     (section, name), _ = part.server
@@ -259,7 +259,7 @@ def removed_from_toml(text: str, part: ConfigEntry, before: str | None) -> str:
     return _checked(new, text, part, None)
 
 
-def _loaded(text: str, part: ConfigEntry) -> dict[str, Any]:
+def _loaded(text: str, part: ConfigPart) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -268,7 +268,7 @@ def _loaded(text: str, part: ConfigEntry) -> dict[str, Any]:
         raise InvalidInput(f"{part.path} is nested too deeply. Correct it first; nothing was changed.") from None
 
 
-def _servers(loaded: dict[str, Any], part: ConfigEntry) -> dict[str, Any]:
+def _servers(loaded: dict[str, Any], part: ConfigPart) -> dict[str, Any]:
     assert part.server is not None
     servers = loaded.get(part.server[0][0], {})
     if not isinstance(servers, dict):
@@ -276,7 +276,7 @@ def _servers(loaded: dict[str, Any], part: ConfigEntry) -> dict[str, Any]:
     return servers
 
 
-def _checked(text: str, old: str, part: ConfigEntry, entry: dict[str, Any] | None) -> str:
+def _checked(text: str, old: str, part: ConfigPart, entry: dict[str, Any] | None) -> str:
     """The new text, if it differs from the old one only in our server's entry and that entry is as expected. Raises
     InvalidInput where the file is written in another way."""
     assert part.server is not None
@@ -294,7 +294,7 @@ def _checked(text: str, old: str, part: ConfigEntry, entry: dict[str, Any] | Non
     return text
 
 
-def _in_another_form(part: ConfigEntry) -> InvalidInput:
+def _in_another_form(part: ConfigPart) -> InvalidInput:
     return InvalidInput(
         f"{part.path} writes its servers in a form that can't be changed here; change `mcp_servers.{NAME}` by hand. "
         "Nothing was changed."
@@ -335,7 +335,7 @@ class Change:
         )
 
 
-def to_install(parts: Sequence[ConfigEntry]) -> list[Change]:
+def to_install(parts: Sequence[ConfigPart]) -> list[Change]:
     """The changes after which each part is there. Raises InvalidInput and Conflict."""
     changes = []
     for part in parts:
@@ -348,7 +348,7 @@ def to_install(parts: Sequence[ConfigEntry]) -> list[Change]:
     return changes
 
 
-def to_undo(parts: Sequence[ConfigEntry]) -> list[Change]:
+def to_undo(parts: Sequence[ConfigPart]) -> list[Change]:
     """The changes after which no part is there: a file that was not edited since is again what it was before.
     Raises InvalidInput."""
     changes = []
@@ -392,7 +392,7 @@ def write(changes: Sequence[Change]) -> None:
             _remove_new_folders(change.path.parent)
 
 
-def _target(part: ConfigEntry) -> Path:
+def _target(part: ConfigPart) -> Path:
     """The file itself, where the path is a link to it."""
     return Path(os.path.realpath(part.path))
 
@@ -401,11 +401,11 @@ def _beside(path: Path) -> Path:
     return path.with_name(path.name + _BACKUP)
 
 
-def _added(text: str, part: ConfigEntry) -> str:
+def _added(text: str, part: ConfigPart) -> str:
     return (added_to_toml if part.path.suffix == ".toml" else added_to_json)(text, part)
 
 
-def _removed(text: str, part: ConfigEntry, before: str | None) -> str:
+def _removed(text: str, part: ConfigPart, before: str | None) -> str:
     return (removed_from_toml if part.path.suffix == ".toml" else removed_from_json)(text, part, before)
 
 

@@ -61,7 +61,7 @@ def show_settings(
     settings = settings_of(gathered)
     rows = []
     for name in FIELDS:
-        source = gathered.values[name].source if name in gathered.values else "default"
+        source = gathered.by_name[name].source if name in gathered.by_name else "default"
         rows.append({"name": PREFIX + name.upper(), "value": printable_value(settings, name), "source": source})
     if as_json:
         write_json(rows)

@@ -57,7 +57,7 @@ _HOOK: Final = re.compile(r"(?:^|[\s/\\\"'])steeltrap(?:\.exe)?[\"']?\s+hook\s")
 
 
 @dataclass(frozen=True, slots=True)
-class ConfigEntry:
+class ConfigPart:
     """The part of a client's file that is ours: a server, or a hook for each event. `defaults` go into a new file."""
 
     path: Path
@@ -89,7 +89,7 @@ class Machine:
 
 def parts_of(
     client: str, command: Sequence[str], machine: Machine, *, data: Path | None, hooks: bool
-) -> list[ConfigEntry]:
+) -> list[ConfigPart]:
     """The parts of one of CLIENTS. `command` starts steeltrap; `data` is a folder of memories of the user's choice."""
     beside = ["--data", str(data)] if data else []
     program, *first = command
@@ -99,30 +99,30 @@ def parts_of(
         servers = (Path(own).expanduser() if own else machine.home) / ".claude.json"
         file = machine.folder("CLAUDE_CONFIG_DIR", ".claude") / "settings.json"
         parts = [
-            ConfigEntry(servers, (("mcpServers", NAME), {"type": "stdio", **server})),
-            ConfigEntry(file, hooks=_hooks(client, command, beside)),
+            ConfigPart(servers, (("mcpServers", NAME), {"type": "stdio", **server})),
+            ConfigPart(file, hooks=_hooks(client, command, beside)),
         ]
     elif client == "codex":
         folder = machine.folder("CODEX_HOME", ".codex")
         parts = [
-            ConfigEntry(folder / "config.toml", (("mcp_servers", NAME), server)),
-            ConfigEntry(folder / "hooks.json", hooks=_hooks(client, command, beside)),
+            ConfigPart(folder / "config.toml", (("mcp_servers", NAME), server)),
+            ConfigPart(folder / "hooks.json", hooks=_hooks(client, command, beside)),
         ]
     elif client == "cursor":
         # Cursor starts servers outside of the folder that it works in.
         server["args"] += ["--project", "${workspaceFolder}"]
         parts = [
-            ConfigEntry(machine.home / ".cursor" / "mcp.json", (("mcpServers", NAME), server)),
-            ConfigEntry(machine.home / ".cursor" / "hooks.json", None, _hooks(client, command, beside), {"version": 1}),
+            ConfigPart(machine.home / ".cursor" / "mcp.json", (("mcpServers", NAME), server)),
+            ConfigPart(machine.home / ".cursor" / "hooks.json", None, _hooks(client, command, beside), {"version": 1}),
         ]
     elif client == "claude-desktop":
         file = machine.application("Claude", "claude_desktop_config.json")
-        parts = [ConfigEntry(file, (("mcpServers", NAME), server))]
+        parts = [ConfigPart(file, (("mcpServers", NAME), server))]
     elif client == "vscode":
         file = machine.application("Code", "User", "mcp.json")
-        parts = [ConfigEntry(file, (("servers", NAME), {"type": "stdio", **server}))]
+        parts = [ConfigPart(file, (("servers", NAME), {"type": "stdio", **server}))]
     else:
-        parts = [ConfigEntry(machine.home / ".gemini" / "settings.json", (("mcpServers", NAME), server))]
+        parts = [ConfigPart(machine.home / ".gemini" / "settings.json", (("mcpServers", NAME), server))]
     return [part for part in parts if part.server or hooks]
 
 
@@ -215,7 +215,7 @@ def install(
 
     gathered = gather(data=data and data.expanduser())
     settings = settings_of(gathered)
-    folder = Path(os.path.abspath(settings.data)) if "data" in gathered.values else None
+    folder = Path(os.path.abspath(settings.data)) if "data" in gathered.by_name else None
     command = _command()
     parts = parts_of(client, command, Machine(Path.home(), os.environ), data=folder, hooks=hooks or undo)
     planned = client_files.to_undo(parts) if undo else client_files.to_install(parts)
@@ -272,7 +272,7 @@ def _to_carry(gathered: "SettingValues", settings: "Settings") -> dict[str, Any]
     defaults = type(settings)().as_json()
     return {
         name: values[name]
-        for name, variable in gathered.values.items()
+        for name, variable in gathered.by_name.items()
         if variable.source == "environment"
         and name != "data"
         and (name in stored or values[name] != defaults[name])
@@ -291,7 +291,7 @@ def _show_carried(carried: Mapping[str, Any], settings: "Settings") -> None:
 _TRIAL_SECONDS: Final = 30
 
 
-def _try_server(parts: Sequence[ConfigEntry]) -> None:
+def _try_server(parts: Sequence[ConfigPart]) -> None:
     """Start the client's new entry once, as the client will; leaves the command where it doesn't answer."""
     for part in parts:
         if part.server is not None:

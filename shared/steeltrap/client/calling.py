@@ -10,13 +10,12 @@ A save gets an idempotency key when the caller names none, so that sending it ag
 import keyword
 import random
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Final
 from uuid import uuid4
 
-from ..errors import NotFound, OverQuota, SteeltrapError, Throttled
+from ..errors import OverQuota, SteeltrapError, Throttled, unknown_name
 from .answers import Answer, Call, NoAnswer, Transport
 from .tool_table import TOOLS
 
@@ -144,9 +143,9 @@ def called(tool: str, arguments: dict[str, Any], key: str | None, timezone: str 
     toolset, _, name = tool.partition(".")
     rows = TOOLS.get(toolset)
     if rows is None:
-        raise NotFound(f"No toolset `{toolset[:60]}`; {_nearest(toolset, TOOLS)}")
+        raise unknown_name("toolset", toolset, TOOLS)
     if name not in rows:
-        raise NotFound(f"No tool `{name[:60]}` in `{toolset}`; {_nearest(name, rows)}")
+        raise unknown_name("tool", name, rows, of=f" in `{toolset}`")
     row = rows[name]
     if key is None and row.repeats == "by_key":
         key = str(uuid4())
@@ -170,11 +169,6 @@ def _explained(call: Call, failure: SteeltrapError) -> SteeltrapError:
     error = NoAnswer(sentence, sent=True, retryable=False)
     error.__cause__ = failure.__cause__
     return error
-
-
-def _nearest(name: str, names: Iterable[str]) -> str:
-    near = get_close_matches(name[:60], list(names), 1)
-    return f"did you mean `{near[0]}`?" if near else f"there are: {', '.join(names)}."
 
 
 def toolset_name(toolset: str) -> str:

@@ -1,14 +1,17 @@
 """The calls of `calling.py` for asyncio: each in a thread, so that the event loop goes on.
 
-Nothing here belongs to one loop: loops of several threads may share a client.
+Nothing here, no thread either, belongs to one loop: loops of several threads may share a client.
 """
 
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from .answers import Answer
 from .calling import Client, ToolCalls, toolset_name
-from .threads import CallThreads
 from .tool_table import TOOLS
 
 if TYPE_CHECKING:
@@ -22,6 +25,11 @@ if TYPE_CHECKING:
         AsyncNotes,
         AsyncRecords,
     )
+
+AT_ONCE: Final = 16
+"""Calls that run at once; further ones wait for their turn."""
+
+T = TypeVar("T")
 
 
 class AsyncClient:
@@ -43,7 +51,7 @@ class AsyncClient:
     associative: "AsyncAssociative"
     episodic: "AsyncEpisodic"
 
-    def __init__(self, client: Client, threads: CallThreads | None = None) -> None:
+    def __init__(self, client: Client, threads: "CallThreads | None" = None) -> None:
         self._client = client
         self._threads = threads or CallThreads("This client is closed; make another with `connect_async`.")
 
@@ -99,3 +107,33 @@ class AsyncClient:
 
     def __repr__(self) -> str:
         return f"<Async{repr(self._client).removeprefix('<')}"
+
+
+class CallThreads:
+    """Threads that run calls until they are closed; `closed` is the sentence for calls that come later."""
+
+    def __init__(self, closed: str) -> None:
+        self._threads = ThreadPoolExecutor(AT_ONCE, "steeltrap")
+        self._closed = closed
+
+    async def run(self, work: Callable[[], T]) -> T:
+        """The result of the work in a thread. Raises RuntimeError once they are closed."""
+        loop = asyncio.get_running_loop()
+        try:
+            running = loop.run_in_executor(self._threads, copy_context().run, work)
+        except RuntimeError as error:
+            raise RuntimeError(self._closed) from error
+        return await running
+
+    async def close(self, last: Callable[[], None] = lambda: None) -> None:
+        """Wait for the calls that run, then do the last thing."""
+
+        def close() -> None:
+            self._threads.shutdown()
+            last()
+
+        await asyncio.to_thread(close)
+
+    def abandon(self) -> None:
+        """Take no more calls, without waiting for those that run."""
+        self._threads.shutdown(wait=False)

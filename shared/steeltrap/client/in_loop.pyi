@@ -9,6 +9,7 @@ from typing import Any, Literal
 from ..invoke import Result
 from ..model import JsonObject
 from ..ports import Clock, Embedder
+from .calling_in_loop import CallThreads
 from .in_process import (
     AssociativeDiscoverAnswer,
     AssociativeListAllAnswer,
@@ -70,7 +71,6 @@ from .in_process import (
     RecordsStoredView,
     RecordsUpdatedView,
 )
-from .threads import CallThreads
 
 class AsyncMemory:
     """One user's memory, for asyncio: the methods of `Memory`, to be awaited.

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta, tzinfo
 from typing import Literal, TypeVar
 
 from ..errors import AlreadyExists, VersionConflict
-from ..model import DEFAULT_SCOPE, Author, Caller, Embedding, Outcome
+from ..model import DEFAULT_SCOPE, RETENTION, Author, Caller, Embedding, Outcome
 from ..model.frozen import frozen
 from ..ports import Background, Change, Clock, Deadline, Embedder, ExportFiles, Space
 from ..ranking.weights import WEIGHTS, Weights
@@ -33,7 +33,7 @@ class Rules:
 
     vector_weight: float | None = None
     ranking: Weights = WEIGHTS
-    retention: timedelta = timedelta(days=30)
+    retention: timedelta = RETENTION
     short_term_ttl: timedelta = timedelta(hours=24)
     zone: tzinfo | None = None
     show_untrusted: bool = True

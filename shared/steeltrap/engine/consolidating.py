@@ -8,13 +8,13 @@ from typing import Final
 from ..changes.images import entry
 from ..changes.superseding import merged
 from ..errors import Conflict, InvalidInput
-from ..model import MAX_SUPERSEDED, Association, Draft, Edit, JsonObject, Link, Memory
+from ..model import Association, Draft, Edit, JsonObject, Link, Memory
 from ..ports import Create, Probe
 from ..ranking.novelty import LINK_FLOOR
-from ..text.limits import MAX_TAGS, check_id
+from ..text.limits import MAX_SUPERSEDED, MAX_TAGS, check_id
 from ..text.matching import fold_tag
 from ..text.sentences import extract, unique_sentences
-from . import lookups, saving
+from . import reading, saving
 from .call import Call
 from .reading import find, find_all
 from .saving import embed_chunks, embed_memories
@@ -74,7 +74,7 @@ def consolidate(
 def _superseded(call: Call, sources: Sequence[Memory]) -> list[Memory]:
     """The memories that the sources superseded, other than each other: the new memory says now what they said."""
     ids = {source.id for source in sources}
-    olds = [old for old in lookups.superseded(call.space, list(ids)) if old.id not in ids]
+    olds = [old for old in reading.superseded(call.space, list(ids)) if old.id not in ids]
     if len(olds) > MAX_SUPERSEDED:
         raise InvalidInput(
             f"these memories supersede {len(olds)} others, and one memory supersedes at most {MAX_SUPERSEDED}: merge "
@@ -171,7 +171,7 @@ def linked(call: Call, ids: Sequence[str]) -> dict[str, list[tuple[Association, 
     A link that was found, not made manually, holds while both memories are in one scope and as near as when
     a link is made: the other side may have been changed or moved since.
     """
-    all_links, ends = lookups.linked(call.space, ids)
+    all_links, ends = reading.linked(call.space, ids)
     automatic = {(id, link.memory_id) for id, links in all_links.items() for link in links if not link.manual}
     near: Collection[tuple[str, str]] = ()
     if automatic:
@@ -207,7 +207,7 @@ def discover(call: Call, id: str, *, limit: int, threshold: float) -> list[tuple
         near.id: Association(memory_id=near.id, strength=round(min(1.0, near.cosine), 4), manual=False)
         for near in around.near
     }
-    for link in lookups.associations(call.space, [memory.id])[memory.id]:
+    for link in reading.associations(call.space, [memory.id])[memory.id]:
         if link.manual and link.strength >= threshold:
             by_id[link.memory_id] = link
     strongest = sorted(by_id.values(), key=lambda association: -association.strength)[:limit]

@@ -42,7 +42,7 @@ from ..text.sentences import pieces, summary
 from . import saving
 from .call import Call
 from .deleting import rewrite_without
-from .lookups import open_turns
+from .reading import open_turns
 from .saving import embed_memories, first_image
 from .searching import Found, search
 from .secrets import redacted_message

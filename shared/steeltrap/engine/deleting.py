@@ -1,8 +1,8 @@
-"""Deleting and forgetting.
+"""Deleting, undoing and forgetting.
 
-A deleted memory is out of sight at once and can be brought back until the retention time. A forgotten one is gone at
-once, to the bytes, with what was made of it alone; the receipt lists what is left. Where nothing is kept, a delete
-erases as a forget does.
+A deleted memory is out of sight at once, and undo brings it back until the retention time. Undo also brings back the
+image that the last update replaced. A forgotten memory is gone at once, to the bytes, with what was made of it alone;
+the receipt lists what is left. Where nothing is kept, a delete erases as a forget does.
 
     look at every image -> write episodes again without a message -> purge -> look again, until nothing is left to do
 
@@ -19,23 +19,34 @@ from datetime import datetime
 from typing import Final
 
 from ..changes.batch import references
-from ..changes.images import entry, out_of_search
-from ..changes.superseding import deleted, supersede
-from ..errors import AlreadyExists, Internal, InvalidInput, NotFound, SteeltrapError, Unavailable
+from ..changes.images import before_last_change, entry, out_of_search, replaced, stepped_back, undeleted
+from ..changes.superseding import chain, changed_only_by, deleted, resupersede, supersede
+from ..errors import (
+    AlreadyExists,
+    Conflict,
+    Internal,
+    InvalidInput,
+    NotFound,
+    SteeltrapError,
+    Unavailable,
+    memory_not_found,
+)
 from ..model import MAX_CONTENT_BYTES, MAX_LINKS, Filter, Link, Memory
 from ..model.frozen import frozen
-from ..ports import Create
+from ..ports import Create, Replace
 from ..text.limits import check_id, piece_id
-from ..text.matching import admits
+from ..text.matching import admits, in_scopes
 from ..text.remains import Folded, SaidKey, Words, beside, merged_from, said_in, texts_of, without_said
-from . import lookups, saving
+from . import reading, saving
 from .call import Call
 from .exchange_file import MAX_FILE_BYTES, expand
 from .reading import find
 from .saving import embed_memories
-from .updating import find_version
+from .updating import check_version, find_version
 
 _PAGE = 200
+_LOOKED_THROUGH: Final = 200
+"""Latest writes among which an agent's own last change is looked for."""
 
 
 def _checked(criteria: Filter, verb: str) -> Filter:
@@ -107,9 +118,68 @@ def delete_image(call: Call, current: Memory) -> Memory:
     if not call.rules.retention:
         erase(call, [current.id])
         return current
-    changes = deleted(current, lookups.superseded(call.space, [current.id]), call.author())
+    changes = deleted(current, reading.superseded(call.space, [current.id]), call.author())
     call.commit(changes)
     return changes[-1].entry.memory
+
+
+def undo(call: Call, id: str, *, saves: bool = False, version: int | None = None) -> Memory:
+    """Undo the last change: the version before it becomes the new version. Called again, it goes back one more.
+
+    Nothing is lost by it: the undone image joins the history. Undoing a superseded memory clears `superseded_by`.
+    Undoing a save that superseded others deletes the new memory and restores the others; a second undo restores it.
+    With `saves`, the same is done to every memory that was only saved. Raises NotFound, Conflict when the memory
+    has never been changed, or VersionConflict when it no longer has the `version`.
+    """
+    current = find(call, id, deleted=True)
+    check_version(current, version)
+    if current.expires_at is not None and current.expires_at <= call.now():
+        raise memory_not_found(current.id)
+    by = call.author()
+    if current.deleted_at is not None:
+        if by.at - current.deleted_at >= call.rules.retention:
+            raise memory_not_found(current.id)
+        restored = undeleted(current, by)
+        [embeddings] = embed_memories(call, [restored])
+        change = Replace(entry=entry(restored, embeddings), expected=current.version)
+        call.commit([change, *_superseded_again(call, restored)])
+        return restored
+    image = before_last_change(current, call.space.revisions(current.id))
+    if image is None and (saves or reading.superseded(call.space, [current.id])):
+        return delete_image(call, current)
+    if image is None:
+        raise Conflict(f"Memory {current.id} has no earlier version to go back to.", id=current.id)
+    restored = stepped_back(current, image, by)
+    [embeddings] = embed_memories(call, [restored])
+    call.commit([replaced(current, entry(restored, embeddings), by)])
+    return restored
+
+
+def _superseded_again(call: Call, restored: Memory) -> list[Replace]:
+    if not restored.supersedes:
+        return []
+    newer = set(chain(restored, lambda id: call.space.get([id], deleted=True).get(id)))
+    olds = call.space.get(restored.supersedes, deleted=True).values()
+    return resupersede(restored, olds, newer, call.author())
+
+
+def last_changed(call: Call) -> str:
+    """The id of the memory whose last change is the latest that the calling agent made.
+
+    Changes by other agents, and memories of other projects, don't count. Neither do automatically created episodes,
+    because no agent saved them. Raises NotFound when none of the latest writes is the agent's.
+    """
+    mine = [memory for memory in reading.latest_writes(call.space, _LOOKED_THROUGH) if _is_change_of(call, memory)]
+    if not mine:
+        raise NotFound("You changed nothing lately; give the id of the memory whose change to undo.")
+    own = [old for old in mine if not any(changed_only_by(new, old) for new in mine)]
+    return max(own, key=lambda memory: memory.updated_at).id
+
+
+def _is_change_of(call: Call, memory: Memory) -> bool:
+    by = memory.agent_id if memory.version == 1 else memory.updated_by
+    is_here = in_scopes(Filter(project=call.caller.project), memory.scope)
+    return by == call.caller.agent_id and is_here and not (memory.version == 1 and memory.is_episode)
 
 
 _ROUNDS: Final = 5
@@ -266,7 +336,7 @@ def _along(erased: Erased, traces: _Traces, doomed_ids: Collection[str], *, with
 
 def _purge(call: Call, erased: Erased, along: Sequence[str], doomed_ids: Collection[str]) -> None:
     erased.also |= dict.fromkeys(id for id in along if id not in erased.ids)
-    back = lookups.superseded(call.space, [*along, *doomed_ids])
+    back = reading.superseded(call.space, [*along, *doomed_ids])
     if more := [*along, *(id for id in erased.rewritten)]:
         call.space.purge(more)
     if doomed_ids:
@@ -310,13 +380,13 @@ def _written_without(call: Call, episode: Memory, keys: Collection[SaidKey]) -> 
             call.commit([Create(entry=new_entry), *(supersede(old, new, by) for old in olds)], within_quota=False)
         return new
 
-    return call.change(lambda: lookups.superseded(call.space, [episode.id]), write)
+    return call.change(lambda: reading.superseded(call.space, [episode.id]), write)
 
 
 def _links_of(call: Call, episode: Memory) -> tuple[Link, ...]:
     """The links of an episode from both sides: those that others have to it go with its id."""
     links = {link.target_id: link for link in episode.links}
-    for association in lookups.associations(call.space, [episode.id])[episode.id]:
+    for association in reading.associations(call.space, [episode.id])[episode.id]:
         links.setdefault(
             association.memory_id,
             Link(target_id=association.memory_id, strength=association.strength, manual=association.manual),

@@ -12,7 +12,7 @@ from .. import record
 from ..errors import Unavailable, memory_not_found
 from ..model import Filter, JsonObject, Memory
 from ..model.frozen import frozen
-from ..ports import ExportFiles
+from ..ports import ExportFiles, memory_count
 from ..text.limits import check_file_name, check_id, check_scope
 from .call import Call
 from .exchange_file import Item, compress, default_name, encode
@@ -35,7 +35,7 @@ class Exported:
 def count(call: Call, *, turns: bool) -> int:
     """The number of memories that an export of everything has."""
     counts = call.space.statistics()
-    return counts["memories"] + counts["superseded"] + (counts["turns"] if turns else 0)
+    return memory_count(counts) + (counts["turns"] if turns else 0)
 
 
 def export_page(

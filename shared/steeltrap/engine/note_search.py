@@ -20,7 +20,7 @@ from ..text.sentences import chunks, passage
 from ..text.vectors import calibrated, nearest
 from ..text.words import query_tokens, tokens
 from .call import Call
-from .lookups import latest_writes
+from .reading import latest_writes
 
 if TYPE_CHECKING:
     pass

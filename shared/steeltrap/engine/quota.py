@@ -15,7 +15,7 @@ from .. import record
 from ..errors import OverQuota, SteeltrapError, Throttled
 from ..model import Memory, UserRef
 from ..model.frozen import frozen
-from ..ports import Amount, Change, Clock, Close, Counters, Create, Space
+from ..ports import Amount, Change, Clock, Close, Counters, Create, Space, memory_count
 
 _log = logging.getLogger("steeltrap")
 
@@ -104,9 +104,7 @@ class Quota:
 
     def _measured(self, space: Space) -> Amount:
         counts = space.statistics()
-        amount = Amount(
-            memories=counts["memories"] + counts["superseded"], bytes=counts["record_bytes"], measured_at=self._now()
-        )
+        amount = Amount(memories=memory_count(counts), bytes=counts["record_bytes"], measured_at=self._now())
         try:
             self.counters.set_amount(self.user, amount)
         except SteeltrapError as error:

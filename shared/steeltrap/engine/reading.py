@@ -1,17 +1,32 @@
-"""Reading: memories by id, pages of a list with its exact total, and every image that a memory has had."""
+"""Reading: memories by id, pages of a list with its exact total, every image that a memory has had, and its links.
+
+Questions that depend on nothing else take a space, not a call.
+"""
 
 import json
+from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
 from .. import record
 from ..errors import InvalidInput, NotFound, memory_not_found
-from ..model import Filter, Happened, JsonObject, Memory, Page, Revision, ScopeUse, Usage
+from ..model import (
+    Association,
+    Filter,
+    Happened,
+    JsonObject,
+    Link,
+    Memory,
+    Page,
+    Revision,
+    ScopeUse,
+    Usage,
+    to_micros,
+)
 from ..model.frozen import frozen
-from ..ports import Gone
-from ..text.limits import SHORTEST, check_id, shortest_start, start_of
-from . import lookups
+from ..ports import Gone, IdStarts, LatestWrites, LinkedTo, OpenTurns, Space, SupersededBy
+from ..text.limits import SHORTEST, canonical, check_id, shortest_start, start_of
 from .call import Call
 
 _ALIKE: Final = 20
@@ -54,13 +69,13 @@ def find_known(call: Call, ids: Sequence[str]) -> dict[str, Memory]:
 
 def find_start(call: Call, start: str, *, deleted: bool) -> list[Memory]:
     """The memories whose ids have this start, a few at most, without turns; `deleted` admits deleted ones too."""
-    [ids] = lookups.completions(call.space, [start], limit=_CANDIDATES)
+    [ids] = completions(call.space, [start], limit=_CANDIDATES)
     return [memory for memory in call.space.get(ids, deleted=deleted).values() if memory.source != "conversation"]
 
 
-def superseded(call: Call, id: str) -> list[Memory]:
-    """The memories that a memory superseded, deleted and expired ones too."""
-    return lookups.superseded(call.space, [id])
+def predecessors_of(call: Call, id: str) -> list[Memory]:
+    """The memories that this one was saved in place of, deleted and expired ones too."""
+    return superseded(call.space, [id])
 
 
 def usage(call: Call, id: str) -> Usage:
@@ -83,7 +98,7 @@ def short_ids(call: Call, ids: Sequence[str]) -> list[str]:
     """The shortest start of each id, of 8 digits or more, that no other memory of the user has."""
     if not ids:
         return []
-    alike = lookups.completions(call.space, [id[:SHORTEST] for id in ids], limit=_ALIKE)
+    alike = completions(call.space, [id[:SHORTEST] for id in ids], limit=_ALIKE)
     return [id if len(others) == _ALIKE else shortest_start(id, others) for id, others in zip(ids, alike, strict=True)]
 
 
@@ -96,12 +111,12 @@ def whole_ids(call: Call, texts: Collection[str]) -> dict[str, str | InvalidInpu
     if not starts:
         return {}
     distinct = list(dict.fromkeys(starts.values()))
-    completions = dict(zip(distinct, lookups.completions(call.space, distinct, limit=_ALIKE), strict=True))
-    several = sorted({id for ids in completions.values() if len(ids) > 1 for id in ids})
+    ids_by_start = dict(zip(distinct, completions(call.space, distinct, limit=_ALIKE), strict=True))
+    several = sorted({id for ids in ids_by_start.values() if len(ids) > 1 for id in ids})
     memories = call.space.get(several, deleted=True) if several else {}
     whole: dict[str, str | InvalidInput] = {}
     for text, start in starts.items():
-        ids = completions[start]
+        ids = ids_by_start[start]
         if len(ids) > 1:
             ids = [id for id in ids if id in memories and memories[id].source != "conversation"] or ids
         if len(ids) == 1:
@@ -144,7 +159,7 @@ def list_memories(
 def list_changed(call: Call, *, limit: int) -> list[Memory]:
     """The memories that a list shows among the last `limit` writes, the latest first."""
     now = call.now()
-    memories = lookups.latest_writes(call.space, limit)
+    memories = latest_writes(call.space, limit)
     return [memory for memory in memories if memory.is_visible(now) and not memory.is_superseded()]
 
 
@@ -226,3 +241,68 @@ def earlier(call: Call, memory: Memory, *, after: int = 0) -> Iterator[Revision]
 def size_of(image: JsonObject) -> int:
     """The bytes of a record as JSON."""
     return len(json.dumps(image, ensure_ascii=False).encode())
+
+
+def completions(space: Space, starts: Sequence[str], *, limit: int) -> list[list[str]]:
+    """For each start of an id, up to `limit` ids that have it, in order: turns and deleted memories too."""
+    ids = sorted(set(space.find(IdStarts(starts, limit)))) if starts else []
+    return [[id for id in ids if id.startswith(start)][:limit] for start in starts]
+
+
+def superseded(space: Space, ids: Sequence[str]) -> list[Memory]:
+    """The memories that these superseded, deleted and expired ones too."""
+    canonical_ids = {*map(canonical, ids)} - {""}
+    memories = space.get(space.find(SupersededBy([*canonical_ids])), deleted=True) if canonical_ids else {}
+    return [memory for memory in memories.values() if canonical(memory.superseded_by or "") in canonical_ids]
+
+
+def latest_writes(space: Space, limit: int) -> list[Memory]:
+    """The memories among the last `limit` writes, the latest first; deleted ones too, turns left out."""
+    memories = space.get(space.find(LatestWrites(limit)), deleted=True).values()
+    return [memory for memory in memories if memory.source != "conversation"]
+
+
+def open_turns(space: Space, conversation_id: str) -> list[Memory]:
+    """The visible turns of a conversation that are not closed, in the order of writing."""
+    return list(space.get(space.find(OpenTurns(conversation_id))).values())
+
+
+def associations(space: Space, ids: Sequence[str]) -> dict[str, list[Association]]:
+    """The links of each id, in both directions: strongest first, then newest, then by id.
+
+    Only visible memories that nothing superseded count, and no turns.
+    """
+    return linked(space, ids)[0]
+
+
+def linked(space: Space, ids: Sequence[str]) -> tuple[dict[str, list[Association]], dict[str, Memory]]:
+    """The associations of each id, and the memories that were read for them: of the ids and of all ends."""
+    canonical_ids = {id: canonical(id) for id in ids}
+    wanted_ids = {*canonical_ids.values()} - {""}
+    sources = space.find(LinkedTo([*wanted_ids])) if wanted_ids else []
+    memories = space.get([*wanted_ids.union(sources)])
+    links: dict[str, list[tuple[str, Link]]] = defaultdict(list)
+    for source, memory in memories.items():
+        for link in memory.links:
+            target = canonical(link.target_id)
+            if source in wanted_ids:
+                links[source].append((target, link))
+            if target in wanted_ids:
+                links[target].append((source, link))
+    memories |= space.get(list({other for of_id in links.values() for other, _ in of_id} - memories.keys()))
+    return {id: _merged(links[canonical_id], memories) for id, canonical_id in canonical_ids.items()}, memories
+
+
+def _merged(links: Sequence[tuple[str, Link]], memories: dict[str, Memory]) -> list[Association]:
+    merged: dict[str, Association] = {}
+    for other, link in links:
+        end = memories.get(other)
+        if end is None or end.is_superseded() or end.source == "conversation":
+            continue
+        strength, manual = link.strength, link.manual
+        if (earlier := merged.get(other)) is not None:
+            strength, manual = max(earlier.strength, strength), earlier.manual or manual
+        merged[other] = Association(memory_id=other, strength=strength, manual=manual)
+    return sorted(
+        merged.values(), key=lambda a: (-a.strength, -to_micros(memories[a.memory_id].created_at), a.memory_id)
+    )

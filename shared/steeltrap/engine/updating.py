@@ -1,24 +1,39 @@
-"""Updating: replace text and tags, merge metadata, keep what is omitted; one memory, many, or a whole scope's.
+"""Updating: replace text and tags, merge metadata, keep what is omitted; one memory, many, or a whole scope's. Putting:
+whole memories under ids of the caller's own, new or in place of what is stored there, all or nothing.
 
 The image before stays in history, written in the same transaction.
+
+    read the ids, deleted ones too -> compose -> embed what is found otherwise -> look around -> write
+      again, if another write came in between
+
+A program that keeps records of its own knows their ids, and not whether they are stored.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
 from ..changes.batch import version_conflict
 from ..changes.images import edited as changed
-from ..changes.images import entry, is_found_otherwise, replaced, unchanged_text
-from ..errors import InvalidInput, SteeltrapError, TooLarge
-from ..model import Edit, Memory
+from ..changes.images import entry, is_found_otherwise, overwritten, replaced, unchanged_text
+from ..errors import AlreadyExists, InvalidInput, SteeltrapError, TooLarge, VersionConflict
+from ..model import Draft, Edit, Memory
 from ..model.frozen import frozen
-from ..ports import Entry
+from ..ports import Change, Create, Entry
 from ..ranking import novelty
-from ..text.limits import check_id, check_scope
+from ..text.limits import canonical, check_id, check_scope
 from .call import Call
 from .reading import find
-from .saving import Batch, OnError, check_rollback_size, embed_memories, look_around
+from .saving import (
+    MAX_CREATIONS,
+    Batch,
+    OnError,
+    check_rollback_size,
+    compose,
+    embed_memories,
+    look_around,
+    with_surroundings,
+)
 from .secrets import redacted
 
 
@@ -182,3 +197,65 @@ def move(call: Call, ids: Sequence[str], scope: str) -> Moved:
         except SteeltrapError as error:
             failures[id] = error
     return Moved(memories=list(moved.values()), sources=sources, failures=failures)
+
+
+@frozen
+class PutItem:
+    """A memory to put, and the UUID that it is to have."""
+
+    id: str
+    draft: Draft
+
+
+def put(call: Call, items: Sequence[PutItem]) -> list[Memory]:
+    """The memories as they are stored now, in the order of the items.
+
+    A deleted or expired memory of such an id is replaced by the new one, which begins now. Raises InvalidInput for an
+    id that is no UUID or given twice, and for one of a message; TooLarge for more than can be written at once.
+    """
+    ids = [canonical(item.id) for item in items]
+    if "" in ids:
+        raise InvalidInput(f"`{items[ids.index('')].id[:64]}` is no UUID; give each memory one of your own.")
+    if len(set(ids)) < len(ids):
+        raise InvalidInput("An id is given twice; put each memory once.")
+    limit = min(call.space.atomic_updates or MAX_CREATIONS, MAX_CREATIONS)
+    if len(items) > limit:
+        raise TooLarge(f"{len(items)} memories in one put; at most {limit}. Split it.")
+
+    def write(memories: Mapping[str, Memory]) -> list[Memory]:
+        entries = _put_all(call, ids, items, memories)
+        try:
+            call.commit([_put_change(call, new, memories.get(new.memory.id)) for new in entries])
+        except AlreadyExists as race:
+            raise VersionConflict(race.message, id=race.id) from race
+        return [new.memory for new in entries]
+
+    return call.change(lambda: call.space.get(ids, deleted=True), write)
+
+
+def _put_all(call: Call, ids: Sequence[str], items: Sequence[PutItem], memories: Mapping[str, Memory]) -> list[Entry]:
+    images = [_put_image(call, id, item.draft, memories.get(id)) for id, item in zip(ids, items, strict=True)]
+    check_rollback_size(images)
+    entries = [unchanged_text(image) for image in images]
+    places = [i for i, image in enumerate(images) if _needs_embedding(call, memories.get(image.id), image)]
+    vectors = embed_memories(call, [images[i] for i in places])
+    around = look_around(call, [images[i] for i in places], vectors)
+    for i, embeddings, surroundings in zip(places, vectors, around, strict=True):
+        image = with_surroundings(call, images[i], items[i].draft, surroundings)
+        entries[i] = entry(image, embeddings)
+    return entries
+
+
+def _put_image(call: Call, id: str, draft: Draft, old: Memory | None) -> Memory:
+    if old is not None and old.source != "user_memory":
+        raise InvalidInput(f"{id} is the id of a message of a conversation; put under another one.")
+    new = compose(call, draft, id=id)
+    return new if old is None else overwritten(old, new, call.author())
+
+
+def _needs_embedding(call: Call, old: Memory | None, new: Memory) -> bool:
+    return old is None or not old.is_visible(call.now()) or is_found_otherwise(old, new)
+
+
+def _put_change(call: Call, new: Entry, old: Memory | None) -> Change:
+    return Create(entry=new) if old is None else replaced(old, new, call.author())

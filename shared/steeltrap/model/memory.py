@@ -1,7 +1,7 @@
 """The stored records: a memory and what belongs to it."""
 
 from dataclasses import field
-from datetime import UTC, date, datetime, time
+from datetime import UTC, date, datetime, time, timedelta
 from typing import Any, Final, Literal
 
 from .frozen import frozen
@@ -31,7 +31,6 @@ MAX_FILE_BYTES: Final = 128 * 1024
 MAX_MESSAGES_BYTES: Final = 128 * 1024
 MAX_METADATA_BYTES: Final = 16 * 1024
 MAX_LINKS: Final = 10
-MAX_SUPERSEDED: Final = 20
 
 
 @frozen
@@ -211,6 +210,8 @@ class Import:
 
 
 MICROS_PER_DAY: Final = 86_400_000_000
+RETENTION: Final = timedelta(days=30)
+"""How long a deleted memory can be brought back where nothing else is set."""
 
 
 def to_moment(at: When) -> datetime:

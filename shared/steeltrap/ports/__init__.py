@@ -42,6 +42,7 @@ from .space import (
     Space,
     SupersededBy,
     TextKey,
+    memory_count,
 )
 from .upkeep import TOMBSTONE_SECONDS, DeadLetter, Held, IndexUpkeep, Truth
 
@@ -101,4 +102,5 @@ __all__ = [
     "Tombstone",
     "Truth",
     "hour_of",
+    "memory_count",
 ]

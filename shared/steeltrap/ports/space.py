@@ -375,6 +375,11 @@ class Space(Protocol):
         ...
 
 
+def memory_count(statistics: Mapping[str, int]) -> int:
+    """How many memories there are by a space's statistics, those that others superseded included, and no turns."""
+    return statistics["memories"] + statistics["superseded"]
+
+
 class MemoryStore(Protocol):
     """Hands out spaces. Only `runtime` and maintenance hold one."""
 

@@ -79,7 +79,7 @@ def count_whole(texts: Sequence[str], budget: int) -> int:
 
 
 def pack(results: Iterable[Sized], query: str, budget: int) -> list[Shown]:
-    """The first results, as many as fit into `budget` tokens; those behind them are left out.
+    """The first results, as many as fit into `budget` tokens; those after them are left out.
 
     Each gets room for its text, or for a preview of it. The rest of the room goes to the best of them, for more of
     their text or all of it. So the answer is never above the budget, and a larger budget shows the same results or

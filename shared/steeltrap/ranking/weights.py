@@ -23,7 +23,7 @@ class Weights:
     conversation   of what the best score in the conversation has above a memory's own
     coverage       of the share of the query's words that the conversation says, in whichever messages
     speaker        for what was said by someone whom the query names
-    reply          of the score of another person's question, for the message behind it
+    reply          of the score of another person's question, for the message after it
     question       of its own score, taken from a short question that a named person asks
     wish           for a standing instruction of the user's, and half of it for a preference
     days           for what happened within 14 days of a day that the query names

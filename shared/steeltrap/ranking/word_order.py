@@ -177,7 +177,7 @@ def _tokens(words: Sequence[str]) -> list[str]:
 
 
 def _asked(words: list[str]) -> tuple[str, list[str]]:
-    """The question word and the words behind it; of a question without one, such as "Did Ana call?", all words."""
+    """The question word and the words after it; of a question without one, such as "Did Ana call?", all words."""
     for place, word in enumerate(words):
         if word in _QUESTION_WORDS:
             return word, words[place + 1 :] + (["by"] if words[:place][-1:] == ["by"] else [])

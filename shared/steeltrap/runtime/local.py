@@ -212,7 +212,7 @@ def open_counters(settings: Settings, store: MemoryStore) -> Counters:
 
     if settings.store_kind == "sqlite":
         return SqliteCounters(settings.data)
-    from ..stores.logs.counting import LogCounters
+    from ..stores.sqlite.counters import LogCounters
 
     match urlsplit(settings.store).scheme:
         case "dynamodb":

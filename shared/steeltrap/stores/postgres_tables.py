@@ -200,7 +200,7 @@ class TableObjects:
         self._database.close()
 
     def _pages(self, folder: str, columns: str) -> Iterator[list[tuple[Any, ...]]]:
-        # All names under a folder come after its own, and before what it is with the character behind the slash.
+        # All names under a folder come after its own, and before the name with the character after the slash.
         last, end = (f"{folder}/", f"{folder}0") if folder else ("", "\U0010ffff")
         while True:
             page = self._ask(

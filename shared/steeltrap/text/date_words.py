@@ -103,7 +103,6 @@ NUMBERS: Final = _numbered(
 )
 FEW: Final = frozenset("few several paar einigen wenigen unos algunos quelques alguns alcuni enkele".split())
 """An unknown number, taken for 2 to 6."""
-IN_A_NUMBER: Final = frozenset({"of", "a", "ein", "een", "the"})
 
 DAYS: Final = MappingProxyType(
     {

@@ -16,7 +16,6 @@ from ..model import (
     MAX_FILE_BYTES,
     MAX_MESSAGES_BYTES,
     MAX_METADATA_BYTES,
-    MAX_SUPERSEDED,
     TEXTS,
     JsonObject,
     Link,
@@ -124,6 +123,7 @@ MAX_IDENTITY_CHARACTERS: Final = 2048
 MAX_ROLE_CHARACTERS: Final = 64
 MAX_MESSAGES: Final = 1000
 MAX_STORED_LINKS: Final = 1000
+MAX_SUPERSEDED: Final = 20
 MAX_JSON_DEPTH: Final = 32
 _PATH_KEYS: Final = 4
 MAX_VERSION: Final = 2**53

@@ -5,16 +5,13 @@ catalogue; importing it needs no environment and no store, and a toolset is impo
 """
 
 import sys
-from collections.abc import Collection, Iterator, Mapping
-from difflib import get_close_matches
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Final
 
-from ..errors import NotFound
+from ..errors import NotFound, unknown_name
 
 if TYPE_CHECKING:
     from ..tools import Tool, Toolset
-
-_SHOWN: Final = 60
 
 _OUR_OWN: Final = ("agent", "core", "files")
 _NAMES: Final = (*_OUR_OWN, "notes", "categories", "records", "associative", "episodic")
@@ -41,12 +38,6 @@ class _Toolsets(Mapping[str, "Toolset"]):
         return len(_NAMES)
 
 
-def _choice(name: str, names: Collection[str]) -> str:
-    """The known name that is meant, or all of them."""
-    near = get_close_matches(name[:_SHOWN], names, 1)
-    return f"did you mean `{near[0]}`?" if near else f"there are: {', '.join(names)}."
-
-
 class Catalogue:
     """Every toolset by name, and the way to find a tool."""
 
@@ -56,7 +47,7 @@ class Catalogue:
     def toolset(self, name: str) -> "Toolset":
         """The toolset of a name. Raises NotFound, which lists the existing ones."""
         if name not in self.toolsets:
-            raise NotFound(f"No toolset `{name[:_SHOWN]}`; {_choice(name, self.toolsets)}")
+            raise unknown_name("toolset", name, self.toolsets)
         return self.toolsets[name]
 
     def tool(self, full_name: str) -> "Tool":
@@ -68,7 +59,7 @@ class Catalogue:
                 raise NotFound(f"No tool `{toolset}`; did you mean {' or '.join(f'`{each}`' for each in tools_named)}?")
         tools = self.toolset(toolset).tools
         if name not in tools:
-            raise NotFound(f"No tool `{name[:_SHOWN]}` in `{toolset}`; {_choice(name, tools)}")
+            raise unknown_name("tool", name, tools, of=f" in `{toolset}`")
         return tools[name]
 
     def tools(self) -> "list[Tool]":

@@ -20,7 +20,7 @@ from .names import (
     base_name,
     bases_among,
     bases_of,
-    due_among,
+    due_pages,
     entries_of,
     entry_name,
     listed_among,
@@ -74,7 +74,7 @@ class BucketLogs:
             yield from (user for user in users if user is not None)
 
     def due(self, hour: str) -> Iterator[list[tuple[UserRef, Marker]]]:
-        return due_among(self.objects, hour)
+        return due_pages(self.objects, hour)
 
     def check(self) -> None:
         try:

@@ -92,7 +92,7 @@ def listed_markers(
     return [(user, marker) for marker, key in markers if (user := users[key]) is not None]
 
 
-def due_among(objects: ObjectPlace, hour: str) -> Iterator[list[tuple[UserRef, Marker]]]:
+def due_pages(objects: ObjectPlace, hour: str) -> Iterator[list[tuple[UserRef, Marker]]]:
     """`Logs.due` by objects. A place lists names in their order, so those of later hours aren't listed to the end."""
     for names in objects.names(MARKERS):
         page = markers_among(names)

@@ -15,7 +15,7 @@ from ...model import UserRef
 from ...ports import BaseName, Marker
 from ..postgres import Database
 from ..postgres_tables import TableObjects, is_above_the_lock, missing_rights
-from .names import LOG_ID, USERS, due_among, listing_of, marker_of, probes_of, user_of_listing, user_to_json
+from .names import LOG_ID, USERS, due_pages, listing_of, marker_of, probes_of, user_of_listing, user_to_json
 from .probing import Fault, Place
 
 _FEW: Final = 2
@@ -55,7 +55,7 @@ class PostgresLogs:
                     yield user
 
     def due(self, hour: str) -> Iterator[list[tuple[UserRef, Marker]]]:
-        return due_among(self.objects, hour)
+        return due_pages(self.objects, hour)
 
     def check(self) -> None:
         # Whoever may not write is refused although the row is there.

@@ -174,7 +174,7 @@ def semantic_leg(
 
 
 def every_match(allowed: UserFilter, query: Query, tokens: Sequence[str], after: str | None) -> Body:
-    """A block of all matches by id, behind an id. With an embedding everything that is admitted matches."""
+    """A block of all matches by id, after an id. With an embedding everything that is admitted matches."""
     matching: Body = {"filter": [allowed.admitted(query.candidates_filter)]}
     if query.embedding is None:
         matching["filter"].append({"terms": {"tokens": [token_term(allowed.user, token) for token in tokens]}})

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from ...errors import SteeltrapError, Unavailable
-from ...model import UserRef
+from ...model import RETENTION, UserRef
 from ...ports import Clock, Deadline, Embedder, Gone, Logs, Marker, hour_of
 from ..data_folder import DataFolder
 from ..sqlite.file import T, UserFile
@@ -180,7 +180,7 @@ class ReplicaStore(SqliteStore):
             log=self._logs.of(user),
             log_id=self._reach.log_id(),
             clock=self._clock,
-            retention=self._retention if self._retention is not None else timedelta(days=30),
+            retention=self._retention if self._retention is not None else RETENTION,
             make_room=self._make_room,
             pause=self._pause,
         )

@@ -1,4 +1,9 @@
-"""Counters of all processes that serve a data folder, in a small file of their own beside the users'."""
+"""Counters of all processes that serve a data folder, in a small file of their own beside the users'; and those over a
+log, for the quotas of its users.
+
+Over a log amounts are in the user's own file, which each machine has brought up to date by the time that it writes. So
+none is kept: each is measured there, and is exact on all machines.
+"""
 
 import os
 import threading
@@ -6,7 +11,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import apsw
 
@@ -94,3 +99,28 @@ class SqliteCounters:
             connection.close()
             raise
         return connection
+
+
+class CountsCalls(Protocol):
+    """Counts the calls of users: a table for all machines, or a file for this one."""
+
+    def count_call(self, user: UserRef, minute: int) -> int: ...
+
+
+class LogCounters:
+    """Counters that store no amount, so that a caller measures it."""
+
+    def __init__(self, calls: CountsCalls) -> None:
+        self._calls = calls
+
+    def count_call(self, user: UserRef, minute: int) -> int:
+        return self._calls.count_call(user, minute)
+
+    def amount(self, user: UserRef) -> None:
+        """Always None."""
+
+    def set_amount(self, user: UserRef, amount: Amount) -> None:
+        """Nothing is kept."""
+
+    def add_amount(self, user: UserRef, *, memories: int, bytes: int) -> None:
+        """Nothing is kept."""

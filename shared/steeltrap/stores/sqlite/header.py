@@ -59,7 +59,7 @@ def begin_staging(connection: apsw.Connection, embedder: str, dimension: int) ->
 
 
 def unstaged(connection: apsw.Connection, embedder: str, dimension: int, after: int) -> list[Unstaged]:
-    """A block of the memories behind a row number that have no new vectors.
+    """A block of the memories after a row number that have no new vectors.
 
     Raises Conflict when another run took over.
     """

@@ -56,7 +56,7 @@ def _happened(happened: Happened) -> tuple[list[str], dict[str, object]]:
 
 
 def block(connection: apsw.Connection, last: int, now: int, *, turns: bool) -> list[tuple[int, Memory]]:
-    """The next visible memories behind a row, each with its row's number."""
+    """The next visible memories after a row, each with its row's number."""
     rows = select(
         connection,
         f"SELECT n, image FROM memory WHERE n > :last AND {VISIBLE} AND (:turns OR {NOT_A_TURN}) "
@@ -67,13 +67,13 @@ def block(connection: apsw.Connection, last: int, now: int, *, turns: bool) -> l
 
 
 def images(connection: apsw.Connection, last: int) -> list[tuple[int, Memory]]:
-    """The next images behind a row, of turns, deleted and expired ones too, each with its row's number."""
+    """The next images after a row, of turns, deleted and expired ones too, each with its row's number."""
     rows = select(connection, f"SELECT n, image FROM memory WHERE n > ? ORDER BY n LIMIT {_BLOCK}", (last,))
     return [(n, from_image(image)) for n, image in rows]
 
 
 def earlier_images(connection: apsw.Connection, last: tuple[int, int]) -> list[tuple[tuple[int, int], Memory]]:
-    """The next images that updates replaced, behind a row's number and a version, each with its own."""
+    """The next images that updates replaced, after a row's number and a version, each with its own."""
     rows = select(
         connection,
         f"SELECT n, version, image FROM revision WHERE (n, version) > (?, ?) ORDER BY n, version LIMIT {_BLOCK}",

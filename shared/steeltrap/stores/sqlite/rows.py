@@ -84,11 +84,6 @@ def to_keys(ids: Iterable[str]) -> str:
     return json.dumps([to_key(id).hex() for id in ids])
 
 
-def row_numbers(connection: apsw.Connection, ids: Sequence[str]) -> list[int]:
-    """The row numbers of the memories of these ids that are there, in no order."""
-    return [n for (n,) in connection.execute(f"SELECT n FROM memory WHERE {AMONG}", (to_keys(ids),))]
-
-
 def to_terms(tokens: Sequence[str]) -> bytes:
     """Distinct tokens as 8-byte digests, then how often each occurs, 2 bytes each."""
     counts = Counter(tokens)
@@ -194,9 +189,9 @@ def _scope(filter: Filter, values: dict[str, object]) -> list[str]:
 
 
 def _within(name: str, scope: str, values: dict[str, object]) -> str:
-    # "0" is the character behind "/", so this is the range of all that begins with the scope and a slash.
-    values |= {name: scope, f"{name}_below": f"{scope}/", f"{name}_behind": f"{scope}0"}
-    return f"(scope = :{name} OR (scope >= :{name}_below AND scope < :{name}_behind))"
+    # "0" is the character after "/", so this is the range of all that begins with the scope and a slash.
+    values |= {name: scope, f"{name}_below": f"{scope}/", f"{name}_end": f"{scope}0"}
+    return f"(scope = :{name} OR (scope >= :{name}_below AND scope < :{name}_end))"
 
 
 def read_vectors(

@@ -6,9 +6,9 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from ...engine import deleting, saving, undoing
+from ...engine import deleting, saving
 from ...engine.call import Call
-from ...engine.reading import bare_id, find, find_known, find_start, short_ids, superseded
+from ...engine.reading import bare_id, find, find_known, find_start, predecessors_of, short_ids
 from ...engine.secrets import redaction_notice
 from ...errors import InvalidInput, memory_not_found
 from ...model import DEFAULT_SCOPE, Draft, Memory, OutcomeKind
@@ -112,7 +112,7 @@ def forget_memory(call: Call, input: ForgetInput) -> str:
     """Delete a memory when the user asks you to forget it."""
     memory = _resolved(call, input.id)
     [line] = memory_lines(call, [memory])
-    predecessors = superseded(call, memory.id)
+    predecessors = predecessors_of(call, memory.id)
     deleting.delete(call, memory.id)
     retention = call.rules.retention
     answer = [
@@ -137,9 +137,9 @@ class UndoInput(Input):
 @AGENT.tool("undo", "write", needs="embedder", media="text/plain", examples=({}, {"id": "3f2b8c1e"}))
 def undo_memory_change(call: Call, input: UndoInput) -> str:
     """Undo the last change to a memory: saved, revised or forgotten."""
-    id = undoing.last_changed(call) if input.id is None else _resolved(call, input.id, deleted=True).id
-    predecessors = superseded(call, id)
-    memory = undoing.undo(call, id, saves=True)
+    id = deleting.last_changed(call) if input.id is None else _resolved(call, input.id, deleted=True).id
+    predecessors = predecessors_of(call, id)
+    memory = deleting.undo(call, id, saves=True)
     [line] = memory_lines(call, [memory])
     if find_known(call, [id]):
         return f"Undone. It is stored as:\n{fenced([line])}"

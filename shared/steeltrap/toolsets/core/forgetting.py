@@ -4,7 +4,7 @@ from datetime import datetime
 
 from pydantic import Field
 
-from ...engine import deleting, undoing
+from ...engine import deleting
 from ...engine.call import Call
 from ...errors import InvalidInput
 from ...model import Filter, Tier
@@ -95,7 +95,7 @@ def undo(call: Call, input: UndoInput) -> MemoryView:
     Undoing a superseded memory makes it found again. Undoing a save that superseded others deletes the new memory and
     makes them found again. Call again to go back one more version. Nothing is lost: every version stays in the history.
     """
-    return memory_view(undoing.undo(call, input.id, version=input.version))
+    return memory_view(deleting.undo(call, input.id, version=input.version))
 
 
 class ForgetInput(ChosenInput):

@@ -6,8 +6,8 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field
 
-from ...model import MAX_CONTENT_BYTES, MAX_MESSAGES_BYTES, MAX_SUPERSEDED, ContentType, Draft, Edit, Message, Tier
-from ...text.limits import MAX_MESSAGES
+from ...model import MAX_CONTENT_BYTES, MAX_MESSAGES_BYTES, ContentType, Draft, Edit, Message, Tier
+from ...text.limits import MAX_MESSAGES, MAX_SUPERSEDED
 from ...text.schemas import MaxBytes
 from ...tools import Input
 from ..fields import Content, Context, Label, MemoryId, Metadata, NewTags, OuterId, Role, Scope, Unit, When

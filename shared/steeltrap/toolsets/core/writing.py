@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from ...engine import consolidating, putting, saving, updating
+from ...engine import consolidating, saving, updating
 from ...engine.call import Call
 from ...engine.saving import Batch, OnError
 from ...errors import SteeltrapError
@@ -155,7 +155,7 @@ def put(call: Call, input: PutInput) -> PutView:
     """Store up to 100 memories under ids of your own, all or nothing: new ones, or whole in place of what is stored
     under the id. undo brings back what was replaced.
     """
-    memories = putting.put(call, [putting.PutItem(id=item.id, draft=item.to_draft()) for item in input.items])
+    memories = updating.put(call, [updating.PutItem(id=item.id, draft=item.to_draft()) for item in input.items])
     return PutView(ids=[memory.id for memory in memories], versions=[memory.version for memory in memories])
 
 
