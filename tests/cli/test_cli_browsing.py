@@ -52,7 +52,8 @@ def test_list_cuts_a_long_text_which_get_shows_whole(run, remembered):
     assert long in run("get", id).stdout
 
 
-def test_list_of_nothing_says_why(run, remembered):
+def test_list_of_nothing_says_why(run, remembered, data):
+    data.mkdir(exist_ok=True)
     assert run("list").stderr == "Nothing is stored yet.\n"
     remembered("Ana likes tea")
     assert run("list", "--tag", "work").stderr == "There are no such memories.\n"

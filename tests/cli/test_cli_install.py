@@ -540,3 +540,12 @@ def test_the_entry_that_is_written_answers_with_the_settings_of_the_folder_alone
     (home / "data").mkdir()
     (home / "data/steeltrap.toml").write_text("cahe_mb = 1")
     assert "did you mean `cache_mb`" in SERVER_FAULT([command, "mcp", "--data", str(home / "data")])
+
+
+@pytest.mark.parametrize(
+    ("store", "place"),
+    [("aws", "in your AWS account"), ("gs://memories/team", "in gs://memories/team")],
+)
+def test_it_names_the_place_that_the_memories_are_in(run, home, monkeypatch, store, place):
+    monkeypatch.setenv("STEELTRAP_STORE", store)
+    assert f"Memories are {place}." in run("install", "gemini", "--dry-run").stdout

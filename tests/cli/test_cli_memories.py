@@ -46,10 +46,19 @@ def test_a_command_takes_the_start_of_an_id_that_agents_show(run):
     assert (unknown.exit_code, unknown.stdout) == (run("get", f"{id[:-1]}x").exit_code, "")
 
 
-def test_recall_of_an_empty_store_says_so_beside_the_results(run):
+def test_recall_of_an_empty_store_says_so_beside_the_results(run, data):
+    data.mkdir(exist_ok=True)
     result = run("recall", "anything")
     assert (result.exit_code, result.stdout) == (0, "")
     assert result.stderr == "Nothing is stored yet.\n"
+
+
+@pytest.mark.parametrize("arguments", [["list"], ["recall", "tea"]])
+def test_a_misspelt_folder_is_named_as_one_that_there_is_not(run, tmp_path, arguments):
+    folder = tmp_path / "memorise"
+    result = run(*arguments, "--data", folder)
+    assert result.stderr == f"Nothing is stored yet: there is no folder {folder}.\n"
+    assert not folder.exists()
 
 
 def test_a_stored_escape_sequence_does_not_reach_the_terminal(run):
@@ -160,6 +169,14 @@ def test_edit_changes_text_tags_scope_day_and_pin_and_undo_takes_it_back(run, as
     for _ in range(3):
         run("undo", id)
     assert ask("core.get", id=id)["content"] == "Ana likes tea"
+
+
+def test_edit_takes_no_second_id_for_a_text(run, ask):
+    tea, coffee = remembered(run, "Ana likes tea"), remembered(run, "Bob likes coffee")
+    refused = run("edit", tea, coffee, "--tag", "drinks")
+    assert (refused.exit_code, refused.stdout) == (2, "")
+    assert "the second argument is its new text, and this one is an id" in refused.stderr
+    assert ask("core.get", id=tea)["content"] == "Ana likes tea"
 
 
 def test_edit_reads_stdin_and_refuses_two_minds_about_tags(run, ask):

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shlex
 import signal
 import socket
 import subprocess
@@ -411,3 +412,22 @@ def test_a_plain_recall_says_in_a_sentence_what_nobody_expected_and_quotes_nothi
 
 def test_a_plain_recall_may_take_as_long_as_a_tool_that_reads():
     assert recalling._SECONDS == tools.READ_SECONDS
+
+
+@pytest.mark.parametrize("typed", [".venv/bin/steeltrap", "/a folder/bin/steeltrap"])
+def test_messages_name_commands_as_they_can_be_typed(run, monkeypatch, tmp_path, typed):
+    monkeypatch.setattr(sys, "argv", [typed])
+    monkeypatch.setenv("PATH", str(tmp_path))
+    id = json.loads(run("remember", "see `steeltrap recall`", "--json").stdout)["id"]
+    assert run("delete", id).stdout.endswith(f"`{shlex.quote(typed)} undo {id}`.\n")
+    assert f"`{shlex.quote(typed)} undo {id}`" in run("get", id).stderr
+    run("undo", id)
+    assert "see `steeltrap recall`" in run("recall", "see").stdout
+
+
+def test_messages_name_commands_plainly_where_they_are_on_the_path(run, monkeypatch, tmp_path):
+    found = tmp_path / "steeltrap"
+    found.touch(mode=0o755)
+    monkeypatch.setattr(sys, "argv", [".venv/bin/steeltrap"])
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert "`steeltrap imports`" in run("imports", "12345678").stderr

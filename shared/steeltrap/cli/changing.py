@@ -11,8 +11,9 @@ from typing import Annotated, Any
 import typer
 
 from ..errors import InvalidInput, MemoryNotFound, NotFound, SteeltrapError
+from ..text.limits import canonical
 from . import terminal
-from .session import CliSession, complain, read_stdin, say, write_json
+from .session import CliSession, advise, complain, read_stdin, say, write_json
 from .showing import short
 from .terminal import confirm_forgetting, on_memory
 
@@ -87,6 +88,8 @@ def edit(
     """
     if tag and no_tags:
         raise InvalidInput("Give --tag or --no-tags, not both.")
+    if content is not None and canonical(content.strip()):
+        raise InvalidInput("`edit` changes one memory: the second argument is its new text, and this one is an id.")
     changes: dict[str, Any] = {"scope": scope, "occurred_at": happened, "pinned": pinned}
     changes["tags"] = [] if no_tags else tag
     old = existing(memory, id)
@@ -111,7 +114,7 @@ def edit(
     if as_json:
         return write_json(edited)
     say(f"Changed: {short(edited['content'])}")
-    say((f"To take it back: `steeltrap undo {edited['id']}`.", "dim"))
+    advise(f"To take it back: `steeltrap undo {edited['id']}`.")
     return None
 
 
@@ -170,7 +173,8 @@ def delete(
     if not days:
         say(("It can't be restored, because STEELTRAP_RETENTION_DAYS is 0.", "dim"))
     else:
-        say((f"To restore it within {days:g} days: `steeltrap undo {' '.join(ids)}`.", "dim"))
+        restored = "it" if len(by_id) == 1 else "them"
+        advise(f"To restore {restored} within {days:g} days: `steeltrap undo {' '.join(ids)}`.")
     return None
 
 

@@ -12,7 +12,7 @@ import typer
 from ..errors import InvalidInput
 from ..model import UserRef
 from . import completing, terminal
-from .session import say, write_json
+from .session import complain, say, write_json
 
 if TYPE_CHECKING:
     from datetime import datetime, tzinfo
@@ -137,7 +137,7 @@ def _say_afterwards(name: str) -> None:
     if os.environ.get(PREFIX + name.upper()):
         say(f"{PREFIX}{name.upper()} is set in the environment and goes first.", error=True)
     if name.startswith("embedder"):
-        say("If memories are stored already, run `steeltrap reembed`.", error=True)
+        complain("If memories are stored already, run `steeltrap reembed`.")
     say("A running server takes it at its next start.", error=True)
 
 
@@ -213,10 +213,7 @@ def add_key(
         write_json({"key": secret, **_key_shown(key)})
         return
     say(secret)
-    say(
-        f"It opens the memories of {user} and is not shown again. To revoke it: `steeltrap keys revoke {key.id}`.",
-        error=True,
-    )
+    complain(f"It opens the memories of {user} and is not shown again. To revoke it: `steeltrap keys revoke {key.id}`.")
 
 
 @keys.command("list")
@@ -243,7 +240,7 @@ def list_keys(as_json: terminal.Json = False, data: terminal.Data = None, timezo
             parts.append(f"{'expired' if key.has_expired(now) else 'expires'} {_time(key.expires_at, zone)}")
         say((key.id, "bold"), f"  {_time(key.created_at, zone)}  {', '.join(parts)}  {key.name}".rstrip())
     if not keys:
-        say("No API keys. Create one with `steeltrap keys add --user ID`.", error=True)
+        complain("No API keys. Create one with `steeltrap keys add --user ID`.")
 
 
 @keys.command("revoke")

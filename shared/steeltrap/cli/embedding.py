@@ -12,7 +12,7 @@ import typer
 from ..errors import InvalidInput, Unavailable
 from . import terminal
 from .configuration import keep
-from .session import Exit, opened, say, write_json
+from .session import Exit, complain, opened, say, write_json
 from .terminal import confirm
 from .upkeep import embedded, reembed_everyone
 
@@ -33,7 +33,9 @@ def small(
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Don't ask before something is installed.")] = False,
     data: terminal.Data = None,
 ) -> None:
-    """Switch to `small`, which finds more: install it, re-embed all memories, and keep the choice.
+    """Switch to `small`, which finds more.
+
+    The command installs it, re-embeds all memories, and keeps the choice.
 
     If it is interrupted, run it again: it continues where it stopped.
     """
@@ -47,7 +49,10 @@ def small(
 
 @embedder.command("static-256")
 def static(data: terminal.Data = None) -> None:
-    """Switch back to the default, static-256: re-embed all memories, and keep the choice."""
+    """Switch back to the default, static-256.
+
+    The command re-embeds all memories, and keeps the choice.
+    """
     _check_free("static-256")
     _switch("static-256", data)
 
@@ -130,7 +135,7 @@ def add_embedder(
         return
     say(f"Added {added.name}: {added.dimension} dimensions, {query_ms:g} ms per query.")
     say(f"Use it with STEELTRAP_EMBEDDER=onnx STEELTRAP_EMBEDDER_MODEL={folder}", error=True)
-    say("If memories are stored already, run `steeltrap reembed` with these settings.", error=True)
+    complain("If memories are stored already, run `steeltrap reembed` with these settings.")
 
 
 def _query_ms(embedder: "Embedder") -> float:

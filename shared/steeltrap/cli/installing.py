@@ -23,7 +23,7 @@ import typer
 from .. import settings_file
 from ..errors import Unavailable
 from . import terminal
-from .session import Exit, complain, say
+from .session import Exit, as_typed, complain, say
 from .terminal import confirm
 
 if TYPE_CHECKING:
@@ -224,7 +224,7 @@ def install(
         say(f"Nothing to change: {client} has {'nothing' if undo else 'everything'} of steeltrap.")
         return
     if not undo:
-        say(introduction(client, settings, hooks=any(part.hooks for part in parts)))
+        say(as_typed(introduction(client, settings, hooks=any(part.hooks for part in parts))))
     for change in planned:
         say(change.diff(whole=verbose))
     if carried:
@@ -243,7 +243,7 @@ def install(
         say("The memories that are stored stay.")
         return
     _try_server(parts)
-    say(f"{_AFTERWARDS[client]} `steeltrap install {client} --undo` takes it back.")
+    say(as_typed(f"{_AFTERWARDS[client]} `steeltrap install {client} --undo` takes it back."))
 
 
 def introduction(client: str, settings: "Settings", *, hooks: bool) -> str:
@@ -257,7 +257,8 @@ def introduction(client: str, settings: "Settings", *, hooks: bool) -> str:
         if hooks
         else "the agent can store and search memories; prompts and answers are not stored by themselves"
     )
-    where = f"in {settings.data}, on this machine" if settings.store == "sqlite" else "in your AWS account"
+    places = {"sqlite": f"in {settings.data}, on this machine", "aws": "in your AWS account"}
+    where = places.get(settings.store_kind, f"in {settings.place}")
     off = " `steeltrap config set hooks off` stops storing;" if hooks else ""
     return (
         f"With this, {stored}. Memories are {where}. {secrets}{off} "

@@ -6,7 +6,7 @@ import typer
 
 from . import recalling, terminal
 from .changing import existing
-from .session import CliSession, complain, read_stdin, say, write_json
+from .session import CliSession, advise, complain, read_stdin, say, write_json
 from .showing import Reader, indented, say_short, say_whole
 from .terminal import on_memory
 
@@ -35,7 +35,7 @@ def remember(
         near = memory.ask("core.get", id=suggested[0] if suggested else saved["nearest_id"])
         say((f"Similar to {near['id']}: {near['content']}", "dim"))
     if suggested:
-        say(("If it corrects that: forget the new one, then `steeltrap revise ID TEXT` with the older id.", "dim"))
+        advise("If it corrects that: forget the new one, then `steeltrap revise ID TEXT` with the older id.")
     return None
 
 
@@ -149,7 +149,7 @@ def list_(
         return write_json(page)
     for listed in page["memories"]:
         say_short(listed, reader)
-    _say_rest(page, offset, none="There are no such memories." if tag or scope else "Nothing is stored yet.")
+    _say_rest(page, offset, none="There are no such memories." if tag or scope else memory.nothing_stored())
     return None
 
 

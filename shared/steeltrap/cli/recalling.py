@@ -145,7 +145,8 @@ def _print(memory: CliSession, results: list[JsonObject], outcome: JsonObject, *
         complain(f"Only {unseen:,} messages of conversations are stored yet; search them with recall --turns.")
     elif not results or outcome["kind"] in ("degraded", "offline"):
         nearest = outcome.get("nearest")
-        complain(outcome["message"] + (f" Nearest: {nearest['content']}" if nearest else ""))
+        sentence = memory.nothing_stored() if outcome["kind"] == "nothing_stored" else outcome["message"]
+        say(sentence + (f" Nearest: {nearest['content']}" if nearest else ""), error=True)
 
 
 def _print_hit(hit: dict[str, Any], reader: Reader) -> None:

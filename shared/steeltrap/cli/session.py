@@ -64,7 +64,22 @@ def write_json(value: Any) -> None:
 
 def complain(sentence: str) -> None:
     """One sentence on stderr."""
-    sys.stderr.write(printable(sentence) + "\n")
+    sys.stderr.write(printable(as_typed(sentence)) + "\n")
+
+
+def as_typed(sentence: str) -> str:
+    """A sentence whose commands can be typed in this shell: as this one was, where `steeltrap` isn't on the PATH."""
+    if "`steeltrap " not in sentence or Path(sys.argv[0]).name != "steeltrap":
+        return sentence
+    import shlex
+    from shutil import which
+
+    return sentence if which("steeltrap") else sentence.replace("`steeltrap ", f"`{shlex.quote(sys.argv[0])} ")
+
+
+def advise(sentence: str) -> None:
+    """A line that says what one may do next."""
+    say((as_typed(sentence), "dim"))
 
 
 def say(*parts: str | Styled, error: bool = False) -> None:
@@ -131,6 +146,12 @@ class CliSession:
         if outcome is not None and (outcome.kind == "redacted" or (outcome.kind == "offline" and not says_so)):
             complain(outcome.message)
         return result.body
+
+    def nothing_stored(self) -> str:
+        """The sentence for an empty store, which names a folder that may have been misspelt."""
+        if self.settings.store_kind != "sqlite" or self.settings.data.exists():
+            return "Nothing is stored yet."
+        return f"Nothing is stored yet: there is no folder {self.settings.data}."
 
     def call(self, seconds: float) -> "Call":
         """A call of the engine's verbs that has this long."""

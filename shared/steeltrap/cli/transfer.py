@@ -20,7 +20,7 @@ from ..full_disks import is_full
 from ..model import DEFAULT_SCOPE
 from . import terminal
 from .memories import Limit, Offset
-from .session import CliSession, Exit, complain, opened, say, write_json
+from .session import CliSession, Exit, advise, complain, opened, say, write_json
 from .showing import Reader, field_line, short
 from .terminal import on_memory, progress_bar
 
@@ -402,7 +402,7 @@ def _tell(tally: "Tally", secrets: set[tuple[str, int]]) -> None:
     if tally.metadata_names:
         say((f"Kept as metadata: {', '.join(tally.metadata_names)}.", "dim"))
     if tally.written:
-        say((f"To take it back: `steeltrap import --undo {tally.import_id[:8]}`.", "dim"))
+        advise(f"To take it back: `steeltrap import --undo {tally.import_id[:8]}`.")
 
 
 @on_memory("data", "user", "agent")

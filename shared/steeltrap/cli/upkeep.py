@@ -18,7 +18,7 @@ import typer
 
 from ..servers.process.logs import log_to_stderr
 from . import terminal
-from .session import CliSession, Exit, complain, counted, opened, say, write_json
+from .session import CliSession, Exit, as_typed, complain, counted, opened, say, write_json
 from .terminal import confirm_forgetting, on_memory, progress_bar
 
 if TYPE_CHECKING:
@@ -239,9 +239,9 @@ def _finish(report: dict[str, int], as_json: bool, sentence: str) -> None:
 def _print_findings(findings: "Sequence[Finding]") -> None:
     styles = {"fine": "green", "warning": "yellow", "broken": "red"}
     for finding in findings:
-        say((f"{finding.state:8}", styles[finding.state]), f"{finding.check}: {finding.found}")
+        say((f"{finding.state:8}", styles[finding.state]), as_typed(f"{finding.check}: {finding.found}"))
         if finding.mend:
-            say(f"        fix: {finding.mend}")
+            say(as_typed(f"        fix: {finding.mend}"))
 
 
 def backup(
