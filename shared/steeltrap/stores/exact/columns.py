@@ -304,7 +304,7 @@ class Ids(Sequence[str]):
     @overload
     def __getitem__(self, at: slice) -> "Ids": ...
     def __getitem__(self, at: int | slice) -> "str | Ids":
-        return Ids(self._keys[at]) if isinstance(at, slice) else from_key(self._keys[at].tobytes())
+        return Ids(self._keys[at]) if isinstance(at, slice) else from_key(self._keys.item(at))
 
     def index(self, value: Any, start: int = 0, stop: int | None = None) -> int:
         """As a list's, without making the ids."""

@@ -249,7 +249,7 @@ class Index:
     def _neighbours(self, slots: NDArray[np.intp], cosine: NDArray[np.float32]) -> list[Neighbour]:
         order = self._slots.order(slots, cosine)
         keys = self._slots.column("key")[slots]
-        return [Neighbour(from_key(keys[i].tobytes()), float(cosine[i])) for i in order]
+        return [Neighbour(from_key(keys.item(i)), float(cosine[i])) for i in order]
 
     def _probably_best(self, query: NDArray[np.float32], admitted: Mask, count: int) -> NDArray[np.intp]:
         """The admitted slots whose estimated cosines are the highest, `count` of them."""

@@ -126,10 +126,10 @@ class Postings:
         digests = np.frombuffer(b"".join(query_digests(words)), "<u8")
         postings: dict[str, Posting] = {}
         for terms, slots, counts in (self._main, self._recent):
-            starts, stops = terms.searchsorted(digests).tolist(), terms.searchsorted(digests, "right").tolist()
-            for word, start, stop in zip(words, starts, stops, strict=True):
-                if start == stop:
-                    continue
+            starts, stops = terms.searchsorted(digests), terms.searchsorted(digests, "right")
+            # Of the hundreds of spellings that a misspelt word may have, hardly any is there.
+            for at in (starts < stops).nonzero()[0].tolist():
+                word, start, stop = words[at], starts[at], stops[at]
                 posting = slots[start:stop], counts[start:stop]
                 if (other := postings.get(word)) is not None:
                     posting = np.concatenate((other[0], posting[0])), np.concatenate((other[1], posting[1]))

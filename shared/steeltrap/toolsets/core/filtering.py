@@ -39,7 +39,7 @@ class FilterInput(Input):
     ) -> Filter:
         """The filter of these conditions. `past` includes what was superseded, where the input doesn't say."""
         check_conditions(self.metadata or {})
-        values = {name: getattr(self, name) for name in type(self).model_fields if name in Filter.__dataclass_fields__}
+        values = {name: value for name, value in self if name in Filter.__dataclass_fields__}
         values["tags"] = tuple(self.tags or ())
         values["scope"] = None if self.scope is None else check_scope(self.scope)
         values["metadata"] = self.metadata or {}
