@@ -22,7 +22,7 @@ def test_the_package_alone_remembers_and_recalls(tmp_path: Path) -> None:
     versions.write_text("".join(f"{line.rstrip(chr(92))}\n" for line in locked if "==" in line))
     venv.create(tmp_path / "venv")
     python = tmp_path / "venv" / "bin" / "python"
-    _run(*PIP, "--python", python, "install", "--constraint", versions, wheel)
+    _run(*PIP, "--python", python, "install", "--no-compile", "--constraint", versions, wheel)
 
     steeltrap = tmp_path / "venv" / "bin" / "steeltrap"
     assert "recall" in _run(steeltrap, "--help")

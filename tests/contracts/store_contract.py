@@ -93,7 +93,7 @@ def space(opened: MemoryStore) -> Space:
 @pytest.fixture
 def examples() -> int:
     """How many filters are tried: fewer where each takes long."""
-    return 150
+    return settings().max_examples * 5 // 2
 
 
 # Writing

@@ -193,7 +193,7 @@ def test_the_literal_text_of_a_memory_finds_it_first_in_every_language(own_door:
     users = count()
 
     @given(texts=st.permutations(SAME_WORDS))
-    @settings(max_examples=20)
+    @settings(max_examples=settings().max_examples // 3)
     def check(texts: list[str]) -> None:
         caller = Caller(UserRef(f"user{next(users)}"), "assistant")
         for text in texts:
