@@ -68,7 +68,7 @@ DYNAMODB_THROTTLED: Final = frozenset(
         "Throttling",
     }
 )
-DYNAMODB_PASSING: Final = frozenset(
+DYNAMODB_TRANSIENT: Final = frozenset(
     {
         "InternalServerError",
         "InternalFailure",
@@ -79,8 +79,8 @@ DYNAMODB_PASSING: Final = frozenset(
         "ResourceInUseException",
     }
 )
-_PASSING: Final = frozenset({"slow", "lost", "unreachable", "untrusted"})
-_TO_MEND: Final[Mapping[Kind, str]] = {
+_TRANSIENT: Final = frozenset({"slow", "lost", "unreachable", "untrusted"})
+_FIX_HINTS: Final[Mapping[Kind, str]] = {
     "credentials": "the credentials",
     "profile": "the profile",
     "configuration": "the configuration of AWS",
@@ -100,15 +100,15 @@ def kind_of(error: Exception) -> Kind | None:
     return next((KINDS[name] for name in names if name in KINDS), "mistake")
 
 
-def passes(error: Exception) -> bool:
+def is_transient(error: Exception) -> bool:
     """Whether it is the network or the service, for now: the same call may succeed later."""
-    return kind_of(error) in _PASSING
+    return kind_of(error) in _TRANSIENT
 
 
-def to_mend(error: Exception) -> str | None:
+def fix_hint(error: Exception) -> str | None:
     """A hint at what has to be set right on this side before the service can be asked: no retry helps."""
     kind = kind_of(error)
-    return None if kind is None else _TO_MEND.get(kind)
+    return None if kind is None else _FIX_HINTS.get(kind)
 
 
 def code_of(error: Exception) -> str:

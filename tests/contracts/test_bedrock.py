@@ -340,7 +340,7 @@ def test_vectors_of_another_size_are_unavailable(server: BedrockServer, remote: 
 
 # Errors
 
-LASTING = {
+PERMANENT = {
     "AccessDeniedException": (403, "bedrock:InvokeModel"),
     "ResourceNotFoundException": (404, "AWS_DEFAULT_REGION"),
     "ValidationException": (400, "STEELTRAP_EMBEDDER_MODEL"),
@@ -353,9 +353,9 @@ LASTING = {
 }
 
 
-@pytest.mark.parametrize("code", LASTING)
+@pytest.mark.parametrize("code", PERMANENT)
 def test_a_refusal_says_what_to_mend_and_is_not_repeated(server: BedrockServer, remote: Remote, code: str) -> None:
-    status, said = LASTING[code]
+    status, said = PERMANENT[code]
     server.behaviours = [refuse(code, status)]
     error = failure(remote())
     assert said in error.message
@@ -371,7 +371,7 @@ def test_a_quota_that_is_used_up_is_not_asked_again_at_once(server: BedrockServe
     assert len(server.requests) == 1
 
 
-PASSING = {
+TRANSIENT = {
     "throttled": refuse("ThrottlingException", 429),
     "not ready": refuse("ModelNotReadyException", 429),
     "model timed out": refuse("ModelTimeoutException", 408),
@@ -386,7 +386,7 @@ PASSING = {
 }
 
 
-@pytest.mark.parametrize("behaviour", PASSING.values(), ids=PASSING)
+@pytest.mark.parametrize("behaviour", TRANSIENT.values(), ids=TRANSIENT)
 def test_what_passes_is_tried_again(server: BedrockServer, remote: Remote, behaviour: Behaviour) -> None:
     server.behaviours = [behaviour, behaviour]
     embedder = remote()

@@ -206,7 +206,7 @@ def test_every_error_that_dynamodb_declares_for_what_we_ask_is_in_one_place_of_t
     model = botocore.session.get_session().get_service_model("dynamodb")
     operations = ("PutItem", "GetItem", "Query", "BatchGetItem", "BatchWriteItem")
     declared = {shape.name for name in operations for shape in model.operation_model(name).error_shapes}
-    places = (dynamodb.BUSY, dynamodb.PASSING, dynamodb.LASTING, {"ConditionalCheckFailedException"})
+    places = (dynamodb.BUSY, dynamodb.TRANSIENT, dynamodb.PERMANENT, {"ConditionalCheckFailedException"})
     assert {code: sum(code in place for place in places) for code in declared} == dict.fromkeys(declared, 1)
 
 

@@ -72,12 +72,12 @@ def test_every_error_of_the_binding_is_mapped_on_purpose() -> None:
         for kind in vars(apsw).values()
         if isinstance(kind, type) and issubclass(kind, apsw.Error) and kind is not apsw.Error
     }
-    mapped = [*connection._MENDABLE, *connection._LASTING, *connection.OURS]
+    mapped = [*connection._MENDABLE, *connection._PERMANENT, *connection.OURS]
     assert len(mapped) == len(set(mapped))
     assert set(mapped) == there
 
 
-@pytest.mark.parametrize("kind", [*connection._MENDABLE, *connection._LASTING, *connection.OURS])
+@pytest.mark.parametrize("kind", [*connection._MENDABLE, *connection._PERMANENT, *connection.OURS])
 def test_an_error_never_quotes_its_cause(kind: type[apsw.Error]) -> None:
     error = connection.translate(kind("near 'secret text'"), Path("secret folder/x.db"))
     assert "secret" not in error.message

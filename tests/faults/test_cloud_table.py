@@ -36,7 +36,7 @@ def _silence() -> Exception:
     return ReadTimeoutError(endpoint_url="http://nobody")
 
 
-_LASTING = {
+_PERMANENT = {
     "throttled": _refusal("ProvisionedThroughputExceededException"),
     "broken": _refusal("InternalServerError", 500),
     "down": _nobody,
@@ -44,7 +44,7 @@ _LASTING = {
 }
 
 
-@pytest.mark.parametrize("error", _LASTING.values(), ids=_LASTING)
+@pytest.mark.parametrize("error", _PERMANENT.values(), ids=_PERMANENT)
 def test_what_lasts_is_an_error_that_may_be_tried_again_and_never_an_empty_answer(
     cloud: Cloud, door: Door, error: Callable[[], Exception]
 ) -> None:

@@ -7,7 +7,7 @@ import pytest
 from botocore import exceptions as foreign
 from botocore.exceptions import BotoCoreError, ClientError
 
-from steeltrap.aws_client import KINDS, code_of, kind_of, passes, to_mend
+from steeltrap.aws_client import KINDS, code_of, fix_hint, is_transient, kind_of
 
 LATER = {
     *("AwsChunkedWrapperError", "CapacityNotAvailableError", "InvalidChecksumConfigError", "LoginError"),
@@ -59,8 +59,8 @@ def test_the_map_names_no_exception_that_botocore_does_not_have() -> None:
 )
 def test_a_failure_is_known_by_its_name_or_its_base_s(error: Exception, kind: str, to_be_mended: str | None) -> None:
     assert kind_of(error) == kind
-    assert to_mend(error) == to_be_mended
-    assert passes(error) == (kind in ("slow", "lost", "unreachable", "untrusted"))
+    assert fix_hint(error) == to_be_mended
+    assert is_transient(error) == (kind in ("slow", "lost", "unreachable", "untrusted"))
 
 
 def test_a_failure_of_a_newer_botocore_counts_as_its_base() -> None:
@@ -73,8 +73,8 @@ def test_a_failure_of_a_newer_botocore_counts_as_its_base() -> None:
 @pytest.mark.parametrize("error", [ConnectionError(), ZeroDivisionError(), ClientError({"Error": {"Code": "No"}}, "x")])
 def test_what_is_not_a_failure_of_botocore_has_no_place(error: Exception) -> None:
     assert kind_of(error) is None
-    assert not passes(error)
-    assert to_mend(error) is None
+    assert not is_transient(error)
+    assert fix_hint(error) is None
 
 
 def test_the_service_s_answer_has_its_code() -> None:

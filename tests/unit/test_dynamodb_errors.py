@@ -16,7 +16,7 @@ _CODES = (
     client.THROTTLED,
     client.BUSY,
     client.FULL,
-    frozenset(client.LASTING),
+    frozenset(client.PERMANENT),
     client.MISTAKES,
     client.ASKED_FOR,
 )

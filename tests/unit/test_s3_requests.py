@@ -18,7 +18,7 @@ _OPERATIONS = ("PutObject", "GetObject", "ListObjectsV2", "ListObjectVersions", 
 _CODES = (
     s3.THROTTLED,
     s3.BUSY,
-    frozenset(s3.LASTING),
+    frozenset(s3.PERMANENT),
     s3.MISTAKES,
     s3.ASKED_FOR,
 )

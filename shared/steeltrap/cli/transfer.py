@@ -271,7 +271,7 @@ def import_(
             split=split,
         )
         surveyed = importers.survey(path, filing, format)
-        tally.survey(surveyed)
+        tally.note_files(surveyed)
 
         if dry_run:
             preview = running.preview(lambda: memory.call(_BLOCK_SECONDS), surveyed, filing)

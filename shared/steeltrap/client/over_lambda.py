@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from ..aws_client import code_of, kind_of, to_mend
+from ..aws_client import code_of, fix_hint, kind_of
 from ..errors import (
     AccessDenied,
     IdentityMissing,
@@ -98,7 +98,7 @@ def functions_client() -> Any:
     try:
         return boto3.client("lambda", config=config)
     except Exception as error:
-        hint = to_mend(error)
+        hint = fix_hint(error)
         raise InvalidInput(f"AWS can't be called: {error}; set {hint or 'it'} right.") from error
 
 
@@ -110,7 +110,7 @@ def _failure(name: str, error: Exception) -> SteeltrapError:
     if kind in ("slow", "lost", "untrusted"):
         return NoAnswer(f"The function {name} did not answer.", sent=True)
     if kind is not None:
-        return InvalidInput(f"The function {name} can't be called: {error}; set {to_mend(error) or 'this'} right.")
+        return InvalidInput(f"The function {name} can't be called: {error}; set {fix_hint(error) or 'this'} right.")
     if code in _BUSY:
         return Throttled(f"The function {name} is throttled by AWS; try again.")
     if code in _STARTING:

@@ -39,7 +39,7 @@ _Parsed = tuple[Memory, tuple[Revision, ...]]
 
 
 @frozen
-class Imported:
+class ImportResult:
     """Result of a block: which were written and which were there, by index, and the errors by index."""
 
     new: frozenset[int]
@@ -55,14 +55,14 @@ class Imported:
         return len(self.existing)
 
 
-def _imported(total: int, new: Set[int], errors: dict[int, SteeltrapError]) -> Imported:
+def _result(total: int, new: Set[int], errors: dict[int, SteeltrapError]) -> ImportResult:
     """The result of a block of `total` items."""
-    return Imported(new=frozenset(new), existing=frozenset(range(total)) - new - errors.keys(), errors=errors)
+    return ImportResult(new=frozenset(new), existing=frozenset(range(total)) - new - errors.keys(), errors=errors)
 
 
 def import_records(
     call: Call, records: Sequence[JsonObject], *, restore: bool = False, planned: set[str] | None = None
-) -> Imported:
+) -> ImportResult:
     """Write records that an export made, under their own ids; an id that is there already is skipped. A record with
     no more than the rest of a history adds what is missing to the memory that was imported before.
 
@@ -94,7 +94,7 @@ def import_records(
             _add_earlier(call, past, restore=restore)
         except (InvalidInput, Conflict) as error:
             errors[index] = error
-    imported = _imported(len(records), {first[id] for id in new_ids}, errors)
+    imported = _result(len(records), {first[id] for id in new_ids}, errors)
     return replace(imported, existing=imported.existing - rests.keys())
 
 
@@ -170,7 +170,7 @@ def _own(call: Call, agent: str | None) -> str | None:
 
 def import_texts(
     call: Call, drafts: Sequence[Draft], *, surroundings: bool = False, planned: set[str] | None = None
-) -> Imported:
+) -> ImportResult:
     """Write texts that are not there yet. The same text about the same time, in the same scope and by the same agent,
     is one memory. It is written once, and an import never changes it, even if it was edited or deleted since.
 
@@ -189,7 +189,7 @@ def import_texts(
             composed.setdefault(memory.id, (draft, memory))
             places.setdefault(memory.id, index)
     new_ids = _write_texts(call, composed, surroundings, planned=planned)
-    return _imported(len(drafts), {places[id] for id in new_ids}, errors)
+    return _result(len(drafts), {places[id] for id in new_ids}, errors)
 
 
 def _write_texts(
@@ -219,7 +219,7 @@ def import_drafts(
     *,
     surroundings: bool = False,
     planned: set[str] | None = None,
-) -> Imported:
+) -> ImportResult:
     """Write texts that are not there yet: equal text in the same scope, of the same agent and conversation.
 
     `counts`: how often this import had each text so far. So a line said twice is kept twice, and a repeated
@@ -241,7 +241,7 @@ def import_drafts(
             fresh[index] = pair
     if planned is None:
         call.commit(creations(call, list(fresh.values()), surroundings=surroundings))
-    return _imported(len(drafts), fresh.keys(), errors)
+    return _result(len(drafts), fresh.keys(), errors)
 
 
 def _write_absent(call: Call, parsed: Sequence[_Parsed], *, planned: set[str] | None) -> tuple[list[str], set[str]]:

@@ -32,15 +32,21 @@ BLOCK_BYTES: Final = 4 * 1024 * 1024
 
 
 @dataclass(slots=True)
-class FileTally:
-    """The counts of one file: what was found in it, and what became of that. `left_out` is by what it is."""
+class Counts:
+    """How much was found, and what became of that. `left_out` is what was left out on purpose, by what it is."""
 
-    format: str = ""
     found: int = 0
     written: int = 0
     skipped: int = 0
     failed: int = 0
     left_out: Counter[str] = field(default_factory=Counter)
+
+
+@dataclass(slots=True)
+class FileTally(Counts):
+    """The counts of one file."""
+
+    format: str = ""
 
     def as_json(self, name: str) -> JsonObject:
         counts = {"found": self.found, "written": self.written, "skipped": self.skipped, "failed": self.failed}
@@ -53,17 +59,11 @@ class FileTally:
 
 
 @dataclass(slots=True)
-class Tally:
+class Tally(Counts):
     """The counts of an import so far. Messages count one each, whatever they are in."""
 
     import_id: str = ""
-    found: int = 0
-    written: int = 0
-    skipped: int = 0
-    failed: int = 0
     episodes: int = 0
-    left_out: Counter[str] = field(default_factory=Counter)
-    """How much was left out on purpose, by what it is."""
     metadata_names: dict[str, None] = field(default_factory=dict)
     """The columns and keys that were kept as metadata, in their order."""
     conversations: dict[str, None] = field(default_factory=dict)
@@ -74,9 +74,13 @@ class Tally:
     def file(self, name: str) -> FileTally:
         return self.files.setdefault(name, FileTally())
 
-    def survey(self, surveyed: Survey) -> None:
+    def of(self, name: str) -> tuple[Counts, Counts]:
+        """The counts of the import and those of one of its files, to add to both."""
+        return self, self.file(name)
+
+    def note_files(self, survey: Survey) -> None:
         """Note the files that are to be read, and what each of them is."""
-        for document, format in surveyed.documents:
+        for document, format in survey.documents:
             self.file(document.name).format = format.title
 
     def by_file(self) -> list[JsonObject]:
@@ -99,7 +103,7 @@ def recorded(
 
     def call_of_import() -> Call:
         call = new_call()
-        imports.note(call, _counted(import_run, tally))
+        imports.note(call, _with_counts(import_run, tally))
         call.import_id = import_run.id
         return call
 
@@ -107,12 +111,12 @@ def recorded(
         yield call_of_import
     except BaseException:
         with suppress(SteeltrapError):
-            imports.stop(new_call(), _summed_up(import_run, tally))
+            imports.stop(new_call(), _with_files(import_run, tally))
         raise
-    imports.finish(new_call(), _summed_up(import_run, tally))
+    imports.finish(new_call(), _with_files(import_run, tally))
 
 
-def _counted(import_run: Import, tally: Tally) -> Import:
+def _with_counts(import_run: Import, tally: Tally) -> Import:
     return replace(
         import_run,
         found=tally.found,
@@ -123,9 +127,11 @@ def _counted(import_run: Import, tally: Tally) -> Import:
     )
 
 
-def _summed_up(import_run: Import, tally: Tally) -> Import:
+def _with_files(import_run: Import, tally: Tally) -> Import:
     """The same with what became of each file, which is written once."""
-    return replace(_counted(import_run, tally), files=tuple(tally.by_file()[:_KEPT_FILES]), file_count=len(tally.files))
+    return replace(
+        _with_counts(import_run, tally), files=tuple(tally.by_file()[:_KEPT_FILES]), file_count=len(tally.files)
+    )
 
 
 def run(
@@ -148,22 +154,22 @@ def run(
     """
     counts: Counter[TextKey] = Counter()
     planned: set[str] | None = set() if dry_run else None
-    for block in _blocks(_sorted_out(parts, tally, report)):
+    for block in _blocks(_items(parts, tally, report)):
         match _kind(block[0]):
             case "conversation":
                 _write_conversations(new_call(), block, tally, report, look_around, planned)
             case "record":
                 records = [item.record for item in block if item.record is not None]
-                imported = importing.import_records(new_call(), records, restore=restore, planned=planned)
-                _note(imported, block, tally, report)
+                result = importing.import_records(new_call(), records, restore=restore, planned=planned)
+                _note(result, block, tally, report)
             case kind:
                 drafts = [item.draft for item in block if item.draft is not None]
                 if kind == "turn":
-                    imported = importing.import_drafts(new_call(), drafts, counts, planned=planned)
+                    result = importing.import_drafts(new_call(), drafts, counts, planned=planned)
                     tally.conversations |= dict.fromkeys(filter(None, (draft.conversation_id for draft in drafts)))
                 else:
-                    imported = importing.import_texts(new_call(), drafts, surroundings=look_around, planned=planned)
-                _note(imported, block, tally, report)
+                    result = importing.import_texts(new_call(), drafts, surroundings=look_around, planned=planned)
+                _note(result, block, tally, report)
         advance(block[-1].at, tally.count)
 
 
@@ -172,13 +178,13 @@ def close(new_call: Callable[[], Call], *, tally: Tally, advance: Callable[[floa
 
     Raises what the store raises: the same import again goes on with the others.
     """
-    for reached, conversation in enumerate(tally.conversations, 1):
+    for count, conversation in enumerate(tally.conversations, 1):
         while episodes := close_conversation(new_call(), conversation, ended=True):
             tally.episodes += len(episodes)
-        advance(reached, tally.episodes)
+        advance(count, tally.episodes)
 
 
-def _sorted_out(parts: Iterable[Part], tally: Tally, report: Callable[[Flaw], None]) -> Iterator[Item]:
+def _items(parts: Iterable[Part], tally: Tally, report: Callable[[Flaw], None]) -> Iterator[Item]:
     for part in parts:
         match part:
             case Flaw():
@@ -187,40 +193,34 @@ def _sorted_out(parts: Iterable[Part], tally: Tally, report: Callable[[Flaw], No
                 if part.where != part.file:  # else the file itself can't be read
                     tally.file(part.file).found += part.count
             case LeftOut():
-                tally.left_out[part.kind] += part.count
-                tally.file(part.file).left_out[part.kind] += part.count
+                for counts in tally.of(part.file):
+                    counts.left_out[part.kind] += part.count
             case Kept():
                 tally.metadata_names |= dict.fromkeys(part.names)
             case Item():
-                _find(tally, part.file, 1 if part.conversation is None else len(part.conversation.messages))
+                for counts in tally.of(part.file):
+                    counts.found += 1 if part.conversation is None else len(part.conversation.messages)
                 yield part
 
 
-def _find(tally: Tally, file: str, count: int) -> None:
-    tally.found += count
-    tally.file(file).found += count
-
-
 def _write(tally: Tally, file: str, new_count: int, skipped_count: int) -> None:
-    tally.written += new_count
-    tally.skipped += skipped_count
-    counts = tally.file(file)
-    counts.written += new_count
-    counts.skipped += skipped_count
+    for counts in tally.of(file):
+        counts.written += new_count
+        counts.skipped += skipped_count
 
 
 def _fail(tally: Tally, flaw: Flaw, report: Callable[[Flaw], None]) -> None:
-    tally.failed += flaw.count
-    tally.file(flaw.file).failed += flaw.count
+    for counts in tally.of(flaw.file):
+        counts.failed += flaw.count
     report(flaw)
 
 
-def _note(imported: importing.Imported, block: list[Item], tally: Tally, report: Callable[[Flaw], None]) -> None:
+def _note(result: importing.ImportResult, block: list[Item], tally: Tally, report: Callable[[Flaw], None]) -> None:
     for index, item in enumerate(block):
-        if (error := imported.errors.get(index)) is not None:
+        if (error := result.errors.get(index)) is not None:
             _fail(tally, Flaw(where=item.where, at=item.at, sentence=error.message, file=item.file), report)
         else:
-            _write(tally, item.file, index in imported.new, index in imported.existing)
+            _write(tally, item.file, index in result.new, index in result.existing)
 
 
 def _write_conversations(
@@ -232,11 +232,11 @@ def _write_conversations(
     planned: set[str] | None,
 ) -> None:
     conversations = [item.conversation for item in block if item.conversation is not None]
-    imported = import_conversations(call, conversations, surroundings=look_around, planned=planned)
+    result = import_conversations(call, conversations, surroundings=look_around, planned=planned)
     for index, item in enumerate(block):
-        _write(tally, item.file, imported.written[index], imported.skipped[index])
-    tally.episodes += imported.episodes
-    for (index, number), error in imported.errors.items():
+        _write(tally, item.file, result.written[index], result.skipped[index])
+    tally.episodes += result.episodes
+    for (index, number), error in result.errors.items():
         item = block[index]
         where = f"{item.where} message {number + 1}"
         _fail(tally, Flaw(where=where, at=item.at, sentence=error.message, file=item.file), report)
@@ -266,11 +266,11 @@ def _blocks(items: Iterable[Item]) -> Iterator[list[Item]]:
         yield block
 
 
-def preview(new_call: Callable[[], Call], surveyed: Survey, filing: Filing) -> JsonObject:
+def preview(new_call: Callable[[], Call], survey: Survey, filing: Filing) -> JsonObject:
     """A preview of an import: the first five as they would be stored, and what would become of everything."""
     first: list[JsonObject] = []
     tally = Tally()
-    tally.survey(surveyed)
+    tally.note_files(survey)
     flaws: list[Flaw] = []
     items = 0
 
@@ -278,7 +278,7 @@ def preview(new_call: Callable[[], Call], surveyed: Survey, filing: Filing) -> J
         if len(flaws) < _SHOWN_FLAWS:
             flaws.append(flaw)
 
-    def previewed(source: Iterable[Part]) -> Iterator[Part]:
+    def with_first(source: Iterable[Part]) -> Iterator[Part]:
         nonlocal items
         for part in source:
             if isinstance(part, Item):
@@ -290,7 +290,7 @@ def preview(new_call: Callable[[], Call], surveyed: Survey, filing: Filing) -> J
 
     run(
         new_call,
-        previewed(parts(surveyed, filing)),
+        with_first(parts(survey, filing)),
         tally=tally,
         dry_run=True,
         report=report,
@@ -298,7 +298,7 @@ def preview(new_call: Callable[[], Call], surveyed: Survey, filing: Filing) -> J
     )
     return {
         "dry_run": True,
-        "formats": surveyed.formats,
+        "formats": survey.formats,
         "files": tally.by_file(),
         "file_count": len(tally.files),
         "found": tally.found,

@@ -197,7 +197,7 @@ _REGION: Final = "it is in another region; set the region (AWS_REGION) or the en
 _BUCKET: Final = "there is no such bucket; create it, or correct the store's URL"
 _KEY: Final = "its encryption key can't be used; check the key and the right to use it"
 _CLOCK: Final = "this machine's clock is wrong; set it"
-LASTING: Final[Mapping[str, str]] = {
+PERMANENT: Final[Mapping[str, str]] = {
     "NoSuchBucket": _BUCKET,
     "InvalidBucketName": _BUCKET,
     "ContainerNotFound": _BUCKET,
@@ -285,8 +285,8 @@ def translate(error: Exception, scheme: str, right: Right) -> Unavailable:
         why: str | None = "no credentials were found; sign in as your cloud's own tools want it"
     elif _SIGN_IN.fullmatch(host) and status in range(400, 500):
         why = _CREDENTIALS
-    elif code in LASTING:
-        why = LASTING[code]
+    elif code in PERMANENT:
+        why = PERMANENT[code]
     elif isinstance(error, UnauthenticatedError) or status == 401:
         why = _CREDENTIALS
     elif status == 403 and code:
@@ -295,7 +295,7 @@ def translate(error: Exception, scheme: str, right: Right) -> Unavailable:
         why = "the service, or a proxy before it, forbids the request; check the endpoint and the proxy"
     elif "redirect without LOCATION" in text:
         why = _REGION
-    elif type(error).__name__ in _MISTAKES or (status in range(400, 500) and status not in _PASSING):
+    elif type(error).__name__ in _MISTAKES or (status in range(400, 500) and status not in _TRANSIENT):
         why = f"it refuses the request ({code or status or type(error).__name__})"
     else:
         why = None
@@ -313,7 +313,7 @@ def translate(error: Exception, scheme: str, right: Right) -> Unavailable:
     return kind("The bucket of the memories does not answer; try again.", part="store")
 
 
-_PASSING: Final = (404, 408, 409, 412, 425, 429)
+_TRANSIENT: Final = (404, 408, 409, 412, 425, 429)
 """Answers that another time may be other ones. A conflict is another request over the same object."""
 
 

@@ -274,9 +274,9 @@ KNOWN: Final = frozenset(
 )
 """psycopg's exceptions without a code, which `translate` tells apart by type or text. A test finds a new one."""
 BUSY: Final = frozenset({"40001", "40P01", "55P03", "53400"})
-PASSING: Final = frozenset({"08", "57", "58", "25P03", "55006"})
+TRANSIENT: Final = frozenset({"08", "57", "58", "25P03", "55006"})
 """Reasons that pass: broken connections, a server that starts or stops, what an administrator ended."""
-LASTING: Final[Mapping[str, str]] = {
+PERMANENT: Final[Mapping[str, str]] = {
     "0A000": "it refuses a statement of PostgreSQL 12 or newer; use such a server",
     "22": "its tables are not those of steeltrap; name another schema in the store's URL",
     "25006": "it is read-only; name the primary server in the store's URL",
@@ -295,7 +295,7 @@ LASTING: Final[Mapping[str, str]] = {
 _REFUSALS: Final = (
     (re.compile(r"too many clients|remaining connection slots|too many connections|no more connections"), None),
     (re.compile(r"starting up|shutting down|in recovery mode|not yet accepting"), ""),
-    (re.compile(r"database \"[^\"]*\" does not exist|no such database"), LASTING["3D000"]),
+    (re.compile(r"database \"[^\"]*\" does not exist|no such database"), PERMANENT["3D000"]),
     (re.compile(r"authentication failed|no password supplied|role \"[^\"]*\" does not exist"), _CREDENTIALS),
     (re.compile(r"no pg_hba\.conf entry|is not permitted to log in|certificate|no such user"), _CREDENTIALS),
     (re.compile(r"could not translate host name|[Nn]ame or service not known"), "there is no such host; check the URL"),
@@ -318,8 +318,8 @@ def translate(error: psycopg.Error, schema: str) -> Unavailable:
         )
     if code in BUSY:
         return Unavailable("The database of the memories is busy; try again in a second.", part="store")
-    why = LASTING.get(code) or LASTING.get(code[:2]) if code else _refusal(error)
-    if code and not why and code not in PASSING and code[:2] not in PASSING:
+    why = PERMANENT.get(code) or PERMANENT.get(code[:2]) if code else _refusal(error)
+    if code and not why and code not in TRANSIENT and code[:2] not in TRANSIENT:
         why = f"it refuses the request ({code})"
     if not why and not isinstance(error, (psycopg.OperationalError, psycopg.InterfaceError)) and not code:
         why = f"it refuses the request ({type(error).__name__})"

@@ -201,7 +201,7 @@ def _run(console: Console, caller: Caller, upload: Upload, progress: Progress, z
     try:
         surveyed = survey(upload.path, filing, going_on=progress.check)
         progress.formats = surveyed.formats
-        progress.tally.survey(surveyed)
+        progress.tally.note_files(surveyed)
         with recorded(new_call, progress.name, surveyed.formats, progress.tally) as call_of_import:
             run(
                 call_of_import,

@@ -12,7 +12,7 @@ from uuid import uuid4
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from ...aws_client import DYNAMODB_PASSING, DYNAMODB_THROTTLED, code_of, passes, to_mend
+from ...aws_client import DYNAMODB_THROTTLED, DYNAMODB_TRANSIENT, code_of, fix_hint, is_transient
 from ...errors import Internal, SteeltrapError, Throttled, TooLarge, Unavailable
 from ...ports import Clock, Deadline
 from . import items
@@ -21,17 +21,17 @@ from .items import Attributes, Item, Value, from_attributes, text, to_attributes
 _log = logging.getLogger("steeltrap")
 
 _SILENT = "The memory store does not answer; try again."
-_SETUP = "The memory store can't be reached with these settings: fix {what}; the log has the cause."
+_MISCONFIGURED = "The memory store can't be reached with these settings: fix {what}; the log has the cause."
 
 THROTTLED: Final = DYNAMODB_THROTTLED
-BUSY: Final = DYNAMODB_PASSING | {
+BUSY: Final = DYNAMODB_TRANSIENT | {
     "TransactionConflict",
     "TransactionInProgressException",
     "LimitExceededException",
 }
 """Codes of what may pass in a moment. A conflict is another transaction over one of the same items."""
 FULL: Final = frozenset({"ItemCollectionSizeLimitExceededException", "ItemCollectionSizeLimitExceeded"})
-LASTING: Final = {
+PERMANENT: Final = {
     "ResourceNotFoundException": "the table",
     "AccessDeniedException": "the permissions",
     "UnrecognizedClientException": "the credentials",
@@ -61,7 +61,7 @@ def codes_of(error: Exception) -> set[str]:
 def may_pass(error: Exception) -> bool:
     """Whether the same request may succeed in a moment."""
     if not code_of(error):
-        return passes(error)
+        return is_transient(error)
     status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)  # type: ignore[attr-defined]
     return status >= 500 or codes_of(error) <= THROTTLED | BUSY
 
@@ -77,12 +77,12 @@ def translate(error: Exception) -> SteeltrapError:
         )
     if may_pass(error):
         return Unavailable(_SILENT, part="store")
-    setup = next((LASTING[code] for code in codes if code in LASTING), None)
-    setup = setup or to_mend(error)
+    hint = next((PERMANENT[code] for code in codes if code in PERMANENT), None)
+    hint = hint or fix_hint(error)
     # DynamoDB's messages may quote values; the codes and the kind are enough to find the place.
     _log.error("the memory store failed: %s %s", type(error).__name__, " ".join(sorted(codes)))
-    if setup is not None:
-        return Unavailable(_SETUP.format(what=setup), retryable=False, part="store")
+    if hint is not None:
+        return Unavailable(_MISCONFIGURED.format(what=hint), retryable=False, part="store")
     return Internal("The memory store failed in an unexpected way; the log has the cause.")
 
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from ...aws_client import code_of, passes, to_mend
+from ...aws_client import code_of, fix_hint, is_transient
 from ...errors import Internal, NotFound, SteeltrapError, Throttled, TooLarge, Unavailable
 from ...model import UserRef
 from . import check_apart, check_name
@@ -21,7 +21,7 @@ __all__ = ["BucketFiles"]
 _log = logging.getLogger("steeltrap")
 
 _SILENT = "The storage for exported files does not answer; try again."
-_SETUP = "Exported files can't be reached with these settings: fix {what}; the log has the cause."
+_MISCONFIGURED = "Exported files can't be reached with these settings: fix {what}; the log has the cause."
 
 THROTTLED: Final = frozenset({"SlowDown", "Throttling", "ThrottlingException", "RequestLimitExceeded"})
 BUSY: Final = frozenset(
@@ -36,7 +36,7 @@ BUSY: Final = frozenset(
     }
 )
 """Codes of what may pass in a moment; any answer of 500 and above may, too."""
-LASTING: Final = {
+PERMANENT: Final = {
     "NoSuchBucket": "the bucket",
     "PermanentRedirect": "the region",
     "AuthorizationHeaderMalformed": "the region",
@@ -76,13 +76,13 @@ def translate(error: BotoCoreError | ClientError) -> SteeltrapError:
         return Throttled(
             "The storage for exported files throttles requests; try again in a second.", retry_after=1, part="store"
         )
-    if code in BUSY or status >= 500 or passes(error):
+    if code in BUSY or status >= 500 or is_transient(error):
         return Unavailable(_SILENT, part="store")
-    setup = LASTING.get(code) or ("the permissions" if status == 403 else to_mend(error))
+    hint = PERMANENT.get(code) or ("the permissions" if status == 403 else fix_hint(error))
     # S3's messages name the bucket and the key.
     _log.error("the storage for exported files failed: %s %s", type(error).__name__, code)
-    if setup is not None:
-        return Unavailable(_SETUP.format(what=setup), retryable=False, part="store")
+    if hint is not None:
+        return Unavailable(_MISCONFIGURED.format(what=hint), retryable=False, part="store")
     return Internal("The storage for exported files failed in an unexpected way; the log has the cause.")
 
 

@@ -25,6 +25,7 @@ from .names import (
     entry_name,
     listed_among,
     listing_of,
+    log_id,
     marker_of,
     probes_of,
     user_of_listing,
@@ -54,17 +55,7 @@ class BucketLogs:
 
     def id(self) -> bytes:
         if self._id is None:
-            content = self.objects.get(LOG_ID)
-            if content is None:
-                self.objects.create(LOG_ID, token_bytes(16))
-                content = self.objects.get(LOG_ID)  # another one's, or our own by an attempt that seemed to fail
-            if content is None or len(content) != 16:
-                raise Unavailable(
-                    "The object `log` in the bucket of the memories is damaged: restore it from a copy.",
-                    retryable=False,
-                    part="store",
-                )
-            self._id = content
+            self._id = log_id(self.objects, "The object `log` in the bucket of the memories")
         return self._id
 
     def users(self, first: str = "", end: str = "g") -> Iterator[UserRef]:

@@ -21,7 +21,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from ...aws_client import DYNAMODB_PASSING, DYNAMODB_THROTTLED, code_of, kind_of, passes, to_mend
+from ...aws_client import DYNAMODB_THROTTLED, DYNAMODB_TRANSIENT, code_of, fix_hint, is_transient, kind_of
 from ...errors import StoreUnreachable, Unavailable
 from ...model import UserRef
 from ..objects import AT_ONCE, Objects
@@ -345,9 +345,9 @@ def _parts(all: Sequence[_Item], size: int) -> Iterable[Sequence[_Item]]:
 # Foreign errors
 
 BUSY: Final = DYNAMODB_THROTTLED | {"LimitExceededException"}
-PASSING: Final = DYNAMODB_PASSING
+TRANSIENT: Final = DYNAMODB_TRANSIENT
 _UNREACHABLE: Final = ("slow", "lost", "unreachable")
-LASTING: Final[Mapping[str, str]] = {
+PERMANENT: Final[Mapping[str, str]] = {
     "ResourceNotFoundException": "there is no such table in this region; create it, or correct the store's URL",
     "ValidationException": "its partition key must be `u` (a string) and its sort key `n` (a number); create one so",
     "ItemCollectionSizeLimitExceededException": "a local secondary index limits it; create one without",
@@ -373,11 +373,11 @@ def translate(error: Exception, operation: str) -> Unavailable:
     if code in BUSY:
         return _busy()
     # Half an answer has no code but its status, and so has that of a proxy.
-    if code in PASSING or status >= 500 or code.isdigit() or passes(error):
+    if code in TRANSIENT or status >= 500 or code.isdigit() or is_transient(error):
         kind = StoreUnreachable if kind_of(error) in _UNREACHABLE else Unavailable
         return kind("The table of the memories does not answer; try again.", part="store")
-    mend = to_mend(error)
-    why = LASTING.get(code) or (f"fix {mend}" if mend else f"it refuses the request ({code or type(error).__name__})")
+    mend = fix_hint(error)
+    why = PERMANENT.get(code) or (f"fix {mend}" if mend else f"it refuses the request ({code or type(error).__name__})")
     action = "".join(word.capitalize() for word in operation.split("_"))
     _log.error("the table failed: %s %s", type(error).__name__, code)
     return Unavailable(

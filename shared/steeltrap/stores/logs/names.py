@@ -8,6 +8,7 @@ import logging
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
+from secrets import token_bytes
 from typing import Final
 
 from ...errors import Unavailable
@@ -25,6 +26,17 @@ USERS: Final = "who"
 """Where the users are listed, each under their key."""
 MARKERS: Final = "due"
 """Where markers of due work are: a part of the name for the marker, and the last one for the user's key."""
+
+
+def log_id(objects: ObjectPlace, damaged: str) -> bytes:
+    """The id of a place, which is made where there is none. Raises Unavailable, with `damaged`, for what is no id."""
+    content = objects.get(LOG_ID)
+    if content is None:
+        objects.create(LOG_ID, token_bytes(16))
+        content = objects.get(LOG_ID)  # another one's, or our own by an attempt that seemed to fail
+    if content is None or len(content) != 16:
+        raise Unavailable(f"{damaged} is damaged: restore it from a copy.", retryable=False, part="store")
+    return content
 
 
 def entries_of(user: UserRef) -> str:

@@ -15,7 +15,7 @@ from ...model import UserRef
 from ...ports import BaseName, Marker
 from ..postgres import Database
 from ..postgres_tables import TableObjects, is_above_the_lock, missing_rights
-from .names import LOG_ID, USERS, due_pages, listing_of, marker_of, probes_of, user_of_listing, user_to_json
+from .names import LOG_ID, USERS, due_pages, listing_of, log_id, marker_of, probes_of, user_of_listing, user_to_json
 from .probing import Fault, Place
 
 _FEW: Final = 2
@@ -37,15 +37,7 @@ class PostgresLogs:
 
     def id(self) -> bytes:
         if self._id is None:
-            self.objects.create(LOG_ID, token_bytes(16))
-            id = self.objects.get(LOG_ID)
-            if id is None or len(id) != 16:
-                raise Unavailable(
-                    "The row `log` in the database of the memories is damaged: restore it from a copy.",
-                    retryable=False,
-                    part="store",
-                )
-            self._id = id
+            self._id = log_id(self.objects, "The row `log` in the database of the memories")
         return self._id
 
     def users(self, first: str = "", end: str = "g") -> Iterator[UserRef]:

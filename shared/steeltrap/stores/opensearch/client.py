@@ -36,7 +36,7 @@ from urllib3 import Timeout, exceptions
 from urllib3.exceptions import LocationParseError, ProtocolError
 from urllib3.util import Url, parse_url
 
-from ...aws_client import to_mend
+from ...aws_client import fix_hint
 from ...errors import IndexFault, IndexThrottled, IndexTooLarge, IndexUnavailable, InvalidInput, SteeltrapError
 from ...ports import Deadline
 
@@ -99,7 +99,7 @@ def no_json() -> IndexUnavailable:
 
 def translate(error: Exception) -> IndexUnavailable:
     """The error of ours for a request that could not be signed, or had no whole answer."""
-    if what := to_mend(error):
+    if what := fix_hint(error):
         return IndexUnavailable(f"The search index can't be used with these settings: fix {what}.", part="index")
     message = next((MAPPED[each] for each in type(error).__mro__ if each in MAPPED), _UNREACHED)
     return IndexUnavailable(message, part="index") if message is _UNSAFE else passing(message)

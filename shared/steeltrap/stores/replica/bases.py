@@ -24,9 +24,9 @@ from ..sqlite.connection import OPEN_SECONDS, select, transaction, translated, w
 from ..sqlite.foreign import distrust
 from ..sqlite.header import owner
 from ..sqlite.schema import TABLES, has_own_schema
+from .applying import fingerprint
 from .entries import LogEntry, damaged, newer, unpack
 from .position import TABLE, Position, read_position, write_position
-from .tables import fingerprint
 
 A = TypeVar("A")
 B = TypeVar("B")

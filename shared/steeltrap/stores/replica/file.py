@@ -27,13 +27,12 @@ from ..sqlite.header import Header, is_here
 from ..sqlite.opening import READER_KIB, Identity, Opened, identity
 from ..sqlite.schema import TABLES, is_current, migrate_within
 from ..sqlite.scrubbing import Reserve, scrub
-from .applying import Applier, Diverged
+from .applying import Applier, Diverged, NeedsBase, body_of_migration, reload_indexes, require_own
 from .bases import clear_bases, make_base, put_rows, read_newest, remove_copies, side_by_side, stub_entries, unpacked
 from .caching import current_at, discard, hold_open, note_current, remove_file
 from .due import DueWork, standing
 from .entries import LogEntry, Lost, commit_entry, damaged, new_nonce, newer, offline
 from .position import Position, is_worth_a_base, open_replica, read_position, write_position
-from .tables import NeedsBase, body_of_migration, reload_indexes, require_own
 
 _ROOM_FOR_ENTRIES: Final = 2
 """Bytes of a file for each byte of its entries, about: those are compressed."""

@@ -20,12 +20,11 @@ from ...text.limits import from_key
 from ..sqlite.connection import transaction
 from ..sqlite.file import UNFINISHED, UserFile
 from ..sqlite.opening import READER_KIB
-from .applying import apply_patchsets
+from .applying import apply_patchsets, fingerprint
 from .bases import unpacked
 from .entries import LogEntry, damaged, unpack
 from .moving import replace_rows
 from .position import open_replica
-from .tables import fingerprint
 
 _BLOCK: Final = 256
 

@@ -33,7 +33,7 @@ _MENDABLE: Final[dict[type[apsw.Error], str]] = {
     apsw.NoMemError: "The machine is out of memory; try again.",
     apsw.ProtocolError: _BUSY,
 }
-_LASTING: Final[dict[type[apsw.Error], str]] = {
+_PERMANENT: Final[dict[type[apsw.Error], str]] = {
     apsw.CorruptError: (
         "is damaged and was left as it is: run `steeltrap doctor`, then restore it from a backup or an export."
     ),
@@ -107,7 +107,7 @@ def _of_system(error: OSError, path: Path) -> Unavailable:
     if error.errno == errno.EROFS:
         return Unavailable(_READ_ONLY, part="store")
     reason = (
-        _LASTING[apsw.PermissionsError]
+        _PERMANENT[apsw.PermissionsError]
         if isinstance(error, PermissionError)
         else f"can't be used ({error.strerror}); check the disk."
     )
@@ -121,7 +121,7 @@ def translate(error: apsw.Error, path: Path) -> SteeltrapError:
     for kind, message in _MENDABLE.items():
         if isinstance(error, kind):
             return Unavailable(message, part="store")
-    for kind, message in _LASTING.items():
+    for kind, message in _PERMANENT.items():
         if isinstance(error, kind):
             if isinstance(error, _OF_SYSTEM) and (cause := _system_fault(error, path)) is not None:
                 return _of_system(cause, path)

@@ -93,18 +93,18 @@ def import_(call: Call, input: ImportInput) -> ImportView:
     agent's name in a record is kept as `agent_label`. list_imports lists the import, and undo_import takes it back.
     """
     with imports.recorded(call, "core.import", ("steeltrap export",), id=input.import_id) as run:
-        imported = importing.import_records(call, input.records)
-    errors = [ItemError(index=i, code=e.code, message=e.message) for i, e in imported.errors.items()]
+        result = importing.import_records(call, input.records)
+    errors = [ItemError(index=i, code=e.code, message=e.message) for i, e in result.errors.items()]
     imports.finish(
         call,
         replace(
             run,
-            written=run.written + imported.written,
-            skipped=run.skipped + imported.skipped,
-            failed=run.failed + len(imported.errors),
+            written=run.written + result.written,
+            skipped=run.skipped + result.skipped,
+            failed=run.failed + len(result.errors),
         ),
     )
-    return ImportView(written=imported.written, skipped=imported.skipped, errors=errors)
+    return ImportView(written=result.written, skipped=result.skipped, errors=errors)
 
 
 class ListImportsInput(Input):
@@ -114,7 +114,7 @@ class ListImportsInput(Input):
 
 
 class ImportRunView(Answer):
-    """An import. `state`: running; unfinished (it was stopped or killed); complete; undone. `kept` counts what an undo
+    """An import. `state`: running; unfinished (it was stopped or killed); complete; result. `kept` counts what an undo
     left because it was changed since. With `id`, `files` has the first files with their counts: found, written, skipped
     (already there), failed, and left_out by what it is."""
 
@@ -198,15 +198,15 @@ def undo_import(call: Call, input: UndoImportInput) -> ImportUndoneView:
     What was changed since is left and listed, and what was there before the import stays. The erased memories can't be
     restored, but the file can be imported again.
     """
-    undone = imports.undo_import(call, input.id)
-    views = [ChangedView(id=memory.id, content=memory.content[:_SHOWN]) for memory in undone.changed_memories[:_LISTED]]
+    result = imports.undo_import(call, input.id)
+    views = [ChangedView(id=memory.id, content=memory.content[:_SHOWN]) for memory in result.changed_memories[:_LISTED]]
     return ImportUndoneView(
-        id=undone.run.id,
-        removed=undone.removed,
-        restored=undone.restored,
+        id=result.run.id,
+        removed=result.removed,
+        restored=result.restored,
         left=views,
-        left_total=len(undone.changed_memories),
-        more=undone.more or None,
+        left_total=len(result.changed_memories),
+        more=result.more or None,
     )
 
 
