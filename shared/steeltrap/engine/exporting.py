@@ -10,13 +10,13 @@ from typing import Final
 
 from .. import record
 from ..errors import Unavailable, memory_not_found
-from ..model import Filter, JsonObject, Memory
+from ..model import JsonObject, Memory
 from ..model.frozen import frozen
 from ..ports import ExportFiles, memory_count
 from ..text.limits import check_file_name, check_id, check_scope
 from .call import Call
 from .exchange_file import Item, compress, default_name, encode
-from .reading import MAX_PAGE_BYTES, earlier, size_of
+from .reading import MAX_PAGE_BYTES, earlier, memories_in, size_of
 from .secrets import check_name
 
 MAX_RECORD_BYTES: Final = 1024 * 1024
@@ -112,9 +112,6 @@ def _encoded(memory: Memory) -> JsonObject:
     return record.encode(replace(memory, import_id=None, import_version=None))
 
 
-_PAGE: Final = 1000
-
-
 @frozen
 class ExportedFile:
     """Result of an export to a file; sizes are in bytes, before compression and as the file has it."""
@@ -165,15 +162,7 @@ def _of_scope(call: Call, scope: str | None) -> Iterator[Memory]:
     if scope is None:
         yield from call.space.walk()
     else:
-        yield from pages(call, Filter(scope=check_scope(scope), include_child_scopes=True, include_superseded=True))
-
-
-def pages(call: Call, filter: Filter) -> Iterator[Memory]:
-    """All that a filter admits, newest first."""
-    offset = 0
-    while page := call.space.page(filter, limit=_PAGE, offset=offset).memories:
-        yield from page
-        offset += len(page)
+        yield from memories_in(call, check_scope(scope))
 
 
 def files_of(call: Call) -> ExportFiles:

@@ -11,13 +11,14 @@ from typing import Final
 
 from ..changes.images import deletion, replaced
 from ..errors import AlreadyExists, Conflict, InvalidInput, NotFound, TooLarge, Unavailable, VersionConflict
-from ..model import MAX_FILE_BYTES, Draft, Edit, Filter, JsonObject, Memory
+from ..model import MAX_FILE_BYTES, Draft, Edit, JsonObject, Memory
 from ..model.frozen import frozen
 from ..ports import Create, Replace
 from ..text.file_paths import ROOT, directory_scope, file_scope, parents
 from ..text.limits import PATH, file_id, is_file
 from .call import Call
 from .deleting import delete, delete_all
+from .reading import memories_in
 from .saving import compose, creations
 from .secrets import check_name
 from .updating import commit_edits
@@ -61,14 +62,10 @@ def read_file(call: Call, path: str) -> File | None:
 def files_below(call: Call, directory: str) -> Iterator[File]:
     """The files of a directory and of the directories below it, newest first."""
     # Other toolsets may save in this scope too: a file is what lies under the id of its path.
-    filter = Filter(scope=directory_scope(directory), include_child_scopes=True, include_superseded=True)
-    offset = 0
-    while page := call.space.page(filter, limit=_PAGE, offset=offset).memories:
-        for memory in call.in_time(page):
-            path = str(memory.metadata.get(PATH, ""))
-            if path.startswith(f"{directory}/") and is_file(memory):
-                yield _file(path, memory)
-        offset += len(page)
+    for memory in call.in_time(memories_in(call, directory_scope(directory), block=_PAGE)):
+        path = str(memory.metadata.get(PATH, ""))
+        if path.startswith(f"{directory}/") and is_file(memory):
+            yield _file(path, memory)
 
 
 def is_directory(call: Call, path: str) -> bool:

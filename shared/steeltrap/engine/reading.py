@@ -156,6 +156,14 @@ def list_memories(
     return page
 
 
+def memories_in(call: Call, scope: str, *, below: bool = True, block: int = 1000) -> Iterator[Memory]:
+    """All memories of a scope, superseded ones too, and of those below it: newest first, read in blocks."""
+    filter, offset = Filter(scope=scope, include_child_scopes=below, include_superseded=True), 0
+    while page := call.space.page(filter, limit=block, offset=offset).memories:
+        yield from page
+        offset += len(page)
+
+
 def list_changed(call: Call, *, limit: int) -> list[Memory]:
     """The memories that a list shows among the last `limit` writes, the latest first."""
     now = call.now()

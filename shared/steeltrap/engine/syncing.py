@@ -10,7 +10,7 @@ from uuid import UUID, uuid5
 from .. import record
 from ..changes.images import CLEARABLE, entry
 from ..errors import Conflict, InvalidInput, SteeltrapError, Throttled, Unavailable
-from ..model import Draft, Edit, Filter, Link, Memory
+from ..model import Draft, Edit, Link, Memory
 from ..model.frozen import frozen
 from ..ports import Create
 from ..text.limits import check_file_name, check_memory
@@ -19,8 +19,9 @@ from ..text.words import text_digest
 from . import consolidating, saving, updating
 from .call import Call
 from .exchange_file import MAX_FILE_BYTES, Item, decode, expand, memories_of, under
-from .exporting import files_of, pages
+from .exporting import files_of
 from .importing import belonging, stamped, uncircled
+from .reading import memories_in
 from .saving import embed_memories
 from .secrets import redacted
 
@@ -323,7 +324,7 @@ def _texts(call: Call, scopes: set[str]) -> dict[_Place, list[Memory]]:
     # A store that answers ids by (scope, digest) would spare reading the scopes.
     texts: dict[_Place, list[Memory]] = defaultdict(list)
     for scope in call.in_time(sorted(scopes & call.space.scopes().keys())):
-        for memory in call.in_time(pages(call, Filter(scope=scope, include_superseded=True))):
+        for memory in call.in_time(memories_in(call, scope, below=False)):
             texts[_place(memory)].insert(0, memory)
     return texts
 
