@@ -224,6 +224,15 @@ INDEX_FAILURES: Final = (IndexUnavailable, IndexThrottled, IndexTooLarge, IndexF
 """The failures of the search index, during which the store may still answer."""
 
 
+def other_embedder(embedder: str, dimension: int, own: str, own_dimension: int) -> Conflict:
+    """The error for memories that another embedder made the vectors of."""
+    return Conflict(
+        f"These memories were embedded by {embedder} ({dimension} dimensions), and this is {own} ({own_dimension}). "
+        "Run `steeltrap reembed` to re-embed them, or set STEELTRAP_EMBEDDER back if you changed it.",
+        part="embedder",
+    )
+
+
 def unknown_name(kind: str, name: str, names: Collection[str], *, of: str = "") -> NotFound:
     """The error for a name that is none of `names`, such as of a tool: it gives the nearest one, or all."""
     from difflib import get_close_matches

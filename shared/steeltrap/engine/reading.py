@@ -32,6 +32,7 @@ from .call import Call
 _ALIKE: Final = 20
 """How many ids with the same start are looked at; beyond it, an id is shown whole."""
 _CANDIDATES: Final = 10
+_READ_AT_ONCE: Final = 500
 
 
 def get(call: Call, id: str) -> Memory:
@@ -65,6 +66,14 @@ def find_all(call: Call, ids: Sequence[str]) -> list[Memory]:
 def find_known(call: Call, ids: Sequence[str]) -> dict[str, Memory]:
     """The visible memories of these ids; unknown ones are left out."""
     return call.space.get(ids) if ids else {}
+
+
+def find_images(call: Call, ids: Sequence[str]) -> dict[str, Memory]:
+    """The stored memories of any number of ids, deleted or not, read in blocks."""
+    memories: dict[str, Memory] = {}
+    for start in call.in_time(range(0, len(ids), _READ_AT_ONCE)):
+        memories |= call.space.get(ids[start : start + _READ_AT_ONCE], deleted=True)
+    return memories
 
 
 def find_start(call: Call, start: str, *, deleted: bool) -> list[Memory]:

@@ -32,13 +32,12 @@ from ..text.sentences import chunks
 from ..text.vectors import has_direction
 from ..text.words import text_digest
 from .call import Call
-from .reading import find, find_all
+from .reading import find, find_all, find_images
 from .secrets import redacted, redacted_text
 
 _log = logging.getLogger("steeltrap")
 
 PENDING = "what is written is safe, and its surprise and links are pending."
-_READ_AT_ONCE: Final = 500
 _IDEMPOTENCY = UUID("6f0a1f1e-3a61-5d0e-9a5f-5c5a4d1f7b10")
 
 
@@ -252,7 +251,7 @@ def message_ids(call: Call, messages: Sequence[MessageIdentity]) -> list[str]:
     wanted_ids = dict.fromkeys(
         id for ids_in_scope, id in zip(scoped, universal, strict=True) if id for id in (*ids_in_scope, id)
     )
-    memories = _stored(call, list(wanted_ids))
+    memories = find_images(call, list(wanted_ids))
     first_messages: dict[str, MessageIdentity] = {}
     ids: list[str] = []
     for each, ids_in_scope, own in zip(call.in_time(messages), scoped, universal, strict=True):
@@ -273,13 +272,6 @@ def _is_same(call: Call, message: MessageIdentity, memory: Memory | None, first:
     if memory is None:
         return message.conversation_id == first.conversation_id or message.text == first.text
     return message.conversation_id == memory.conversation_id or message.text == first_image(call, memory).content
-
-
-def _stored(call: Call, ids: Sequence[str]) -> dict[str, Memory]:
-    memories: dict[str, Memory] = {}
-    for start in call.in_time(range(0, len(ids), _READ_AT_ONCE)):
-        memories |= call.space.get(ids[start : start + _READ_AT_ONCE], deleted=True)
-    return memories
 
 
 def rewritten_id(call: Call, episode: Memory, content: str) -> str:

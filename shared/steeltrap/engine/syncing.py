@@ -21,7 +21,7 @@ from .call import Call
 from .exchange_file import MAX_FILE_BYTES, Item, decode, expand, memories_of, under
 from .exporting import files_of
 from .importing import belonging, stamped, uncircled
-from .reading import memories_in
+from .reading import find_images, memories_in
 from .saving import embed_memories
 from .secrets import redacted
 
@@ -84,7 +84,6 @@ def merging(old: Memory, imported: Memory) -> Edit:
 
 _CREATED: Final = ("new", "version")
 _BLOCK: Final = 100
-_READ_AT_ONCE: Final = 1000
 
 
 @frozen
@@ -155,7 +154,7 @@ class _Step:
 
 def _plan(call: Call, items: Sequence[Item], strategy: Strategy, *, anywhere: bool) -> list[_Step]:
     spare = [_spare_id(item.memory) for item in call.in_time(items)]
-    taken_memories = _stored(call, [*(item.memory.id for item in items), *spare])
+    taken_memories = find_images(call, [*(item.memory.id for item in items), *spare])
     texts = _texts(call, {item.memory.scope for item in items})
     now = call.now()
     steps: list[_Step] = []
@@ -174,14 +173,6 @@ def _plan(call: Call, items: Sequence[Item], strategy: Strategy, *, anywhere: bo
             id = imported.id if old is None else old.id
         steps.append(_Step(index=index, imported=imported, action=action, id=id, old=old))
     return steps
-
-
-def _stored(call: Call, ids: Sequence[str]) -> dict[str, Memory]:
-    """The stored memories of these ids, deleted or not."""
-    memories: dict[str, Memory] = {}
-    for start in call.in_time(range(0, len(ids), _READ_AT_ONCE)):
-        memories |= call.space.get(ids[start : start + _READ_AT_ONCE], deleted=True)
-    return memories
 
 
 def _connect(items: Sequence[Item], steps: Sequence[_Step]) -> None:

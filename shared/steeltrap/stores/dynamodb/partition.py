@@ -5,7 +5,7 @@ from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from typing import Any, Final, TypeVar
 
-from ...errors import Conflict, Internal
+from ...errors import Internal, other_embedder
 from ...model import Memory, UserRef
 from ...ports import Deadline
 from ...record import from_image
@@ -58,12 +58,7 @@ class Partition:
             return True
         embedder, dimension = text(user, "embedder"), number(user, "dimension")
         if (embedder, dimension) != (self.embedder, self.dimension):
-            raise Conflict(
-                f"These memories were embedded by {embedder} ({dimension} dimensions), and this is {self.embedder} "
-                f"({self.dimension}). Run `steeltrap reembed` to re-embed them, or set STEELTRAP_EMBEDDER back if you "
-                f"changed it.",
-                part="embedder",
-            )
+            raise other_embedder(embedder, dimension, self.embedder, self.dimension)
         return "forgetting" not in user
 
     def items(self, condition: str, values: Mapping[str, Value], **options: Any) -> Iterator[Item]:

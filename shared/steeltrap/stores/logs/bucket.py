@@ -17,6 +17,7 @@ from ..objects import AT_ONCE, Objects
 from .names import (
     LOG_ID,
     USERS,
+    UserObjects,
     base_name,
     bases_among,
     bases_of,
@@ -24,12 +25,9 @@ from .names import (
     entries_of,
     entry_name,
     listed_among,
-    listing_of,
     log_id,
-    marker_of,
     probes_of,
     user_of_listing,
-    user_to_json,
 )
 from .probing import Fault, Place
 
@@ -84,12 +82,13 @@ class BucketLogs:
         self.objects.close()
 
 
-class BucketLog:
+class BucketLog(UserObjects):
     """One user's log. Safe for threads and processes."""
 
+    _objects: Objects
+
     def __init__(self, objects: Objects, user: UserRef) -> None:
-        self._objects = objects
-        self._user = user
+        super().__init__(objects, user)
         self._entries = entries_of(user)
         self._bases = bases_of(user)
         self._may_delete = False
@@ -122,18 +121,6 @@ class BucketLog:
         if not self._may_delete:
             self._may_delete = self._objects.may_delete(f"{self._bases}/none")
         return self._may_delete
-
-    def list_user(self) -> None:
-        self._objects.put(listing_of(self._user), user_to_json(self._user))
-
-    def unlist_user(self) -> None:
-        self._objects.delete(listing_of(self._user))
-
-    def mark(self, marker: Marker) -> None:
-        self._objects.put(marker_of(self._user, marker), b"")
-
-    def unmark(self, marker: Marker) -> None:
-        self._objects.delete(marker_of(self._user, marker))
 
     def _entry(self, n: int) -> str:
         return f"{self._entries}/{entry_name(n)}"

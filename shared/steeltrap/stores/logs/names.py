@@ -135,3 +135,23 @@ def user_of_listing(content: bytes | None, key: str) -> UserRef | None:
             return user
     _log.warning("the object who/%s doesn't name the user of this key, who is swept no more", key)
     return None
+
+
+class UserObjects:
+    """One user among objects: their place in the list of users, and the markers of their due work."""
+
+    def __init__(self, objects: ObjectPlace, user: UserRef) -> None:
+        self._objects = objects
+        self._user = user
+
+    def list_user(self) -> None:
+        self._objects.put(listing_of(self._user), user_to_json(self._user))
+
+    def unlist_user(self) -> None:
+        self._objects.delete(listing_of(self._user))
+
+    def mark(self, marker: Marker) -> None:
+        self._objects.put(marker_of(self._user, marker), b"")
+
+    def unmark(self, marker: Marker) -> None:
+        self._objects.delete(marker_of(self._user, marker))

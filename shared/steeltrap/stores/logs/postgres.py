@@ -15,7 +15,15 @@ from ...model import UserRef
 from ...ports import BaseName, Marker
 from ..postgres import Database
 from ..postgres_tables import TableObjects, is_above_the_lock, missing_rights
-from .names import LOG_ID, USERS, due_pages, listing_of, log_id, marker_of, probes_of, user_of_listing, user_to_json
+from .names import (
+    LOG_ID,
+    USERS,
+    UserObjects,
+    due_pages,
+    log_id,
+    probes_of,
+    user_of_listing,
+)
 from .probing import Fault, Place
 
 _FEW: Final = 2
@@ -73,13 +81,12 @@ class PostgresLogs:
         self._database.close()
 
 
-class PostgresLog:
+class PostgresLog(UserObjects):
     """One user's log. Safe for threads and processes."""
 
     def __init__(self, database: Database, objects: TableObjects, user: UserRef) -> None:
         self._database = database
-        self._objects = objects
-        self._user = user
+        super().__init__(objects, user)
 
     def create(self, n: int, entry: bytes) -> bool:
         statement = "INSERT INTO {schema}.entries VALUES (%s, %s, %s) ON CONFLICT DO NOTHING RETURNING true"
@@ -146,18 +153,6 @@ class PostgresLog:
 
     def may_delete(self) -> bool:
         return True
-
-    def list_user(self) -> None:
-        self._objects.put(listing_of(self._user), user_to_json(self._user))
-
-    def unlist_user(self) -> None:
-        self._objects.delete(listing_of(self._user))
-
-    def mark(self, marker: Marker) -> None:
-        self._objects.put(marker_of(self._user, marker), b"")
-
-    def unmark(self, marker: Marker) -> None:
-        self._objects.delete(marker_of(self._user, marker))
 
     def _ask(self, statement: str, *values: Any, large: bool = False) -> list[tuple[Any, ...]]:
         return self._database.ask(self._user.key, statement, self._user.key, *values, large=large)

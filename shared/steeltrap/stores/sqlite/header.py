@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 
 import apsw
 
-from ...errors import Conflict, Unavailable
+from ...errors import Conflict, Unavailable, other_embedder
 from ...model import Memory, UserRef
 from ...model.frozen import frozen
 from ...ports import Entry
@@ -228,13 +228,7 @@ class Header:
 
     def _check_embedder(self, meta: Mapping[str, Any]) -> None:
         if not self._is_own(meta) and not self._is_next(meta):
-            embedder, dimension = meta["embedder"], meta["dimension"]
-            raise Conflict(
-                f"These memories were embedded by {embedder} ({dimension} dimensions), and this is {self.embedder} "
-                f"({self.dimension}). Run `steeltrap reembed` to re-embed them, or set STEELTRAP_EMBEDDER back if you "
-                f"changed it.",
-                part="embedder",
-            )
+            raise other_embedder(meta["embedder"], meta["dimension"], self.embedder, self.dimension)
 
     def _is_own(self, meta: Mapping[str, Any]) -> bool:
         return bool((meta["embedder"], meta["dimension"]) == (self.embedder, self.dimension))
