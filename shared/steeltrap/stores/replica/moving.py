@@ -117,7 +117,7 @@ def _release(connection: apsw.Connection) -> None:
 
 def _is_moved(connection: apsw.Connection, place: str) -> bool:
     """Whether a file says that its memories are at a place."""
-    return connection.execute("SELECT value FROM meta WHERE key = ?", (MOVED_TO,)).get == place
+    return bool(connection.execute("SELECT value FROM meta WHERE key = ?", (MOVED_TO,)).get == place)
 
 
 def _mark(connection: apsw.Connection, target: str) -> bool:
