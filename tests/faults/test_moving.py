@@ -189,6 +189,30 @@ def test_nobody_writes_to_the_target_before_the_memories_are_there(
     assert open_side(target).contents() == {"one"}
 
 
+@pytest.mark.parametrize("first_moves", [0, 2])
+@pytest.mark.parametrize("step", ["_mark", "_take"])
+def test_a_move_the_other_way_while_one_is_cut_short_takes_nothing_away(
+    open_side: Open, monkeypatch: pytest.MonkeyPatch, step: str, first_moves: int
+) -> None:
+    old, new = open_side("folder"), open_side("log")
+    old.ask("core.save", content="one")
+    for source, target in [(old, new), (new, old)][:first_moves]:
+        move(source, target)
+    old.ask("core.save", content="two")
+
+    def killed(*_: object) -> None:
+        raise SystemExit
+
+    with monkeypatch.context() as patch:
+        patch.setattr(moving, step, killed)
+        patch.setattr(moving, "_is_moved", killed)
+        with pytest.raises(SystemExit):
+            move(old, new)
+    assert move(new, old) is None
+    assert move(old, new) == 2
+    assert new.contents() == {"one", "two"}
+
+
 def test_a_user_who_is_forgotten_while_a_move_begins_may_save_at_both_places(
     open_side: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -114,20 +114,32 @@ def position_after(position: Position, entries: Sequence[LogEntry], stored: Sequ
 
 
 def apply_patchsets(connection: apsw.Connection, entries: Sequence[LogEntry]) -> None:
-    """Change the rows as the entries say. Many are merged first: that is a sixth of the time of one after the other."""
-    patchset = entries[0].body
-    if len(entries) > 1:
-        builder = cast(Any, apsw.ChangesetBuilder)()
-        try:
-            for entry in entries:
-                builder.add(entry.body)
-            patchset = builder.output()
-        finally:
-            builder.close()
+    """Change the rows as the entries say. Many are merged first: that is a sixth of the time of one after the other.
+
+    Where SQLite can't apply them in one, each half is tried: it makes an update of no column of a row that is deleted
+    and inserted again in a table of keys alone, such as a tag that is taken off and put back, and meets the constraints
+    of rows that change places.
+    """
     try:
-        apsw.Changeset.apply(patchset, connection, conflict=lambda *_: apsw.SQLITE_CHANGESET_ABORT)
-    except (apsw.AbortError, apsw.ConstraintError) as error:
-        raise Diverged(f"the rows don't take entry {entries[0].n} and those after it") from error
+        apsw.Changeset.apply(_merged(entries), connection, conflict=lambda *_: apsw.SQLITE_CHANGESET_ABORT)
+    except (apsw.AbortError, apsw.ConstraintError, apsw.CorruptError) as error:
+        if len(entries) == 1:
+            raise Diverged(f"the rows don't take entry {entries[0].n}") from error
+        middle = len(entries) // 2
+        apply_patchsets(connection, entries[:middle])
+        apply_patchsets(connection, entries[middle:])
+
+
+def _merged(entries: Sequence[LogEntry]) -> bytes:
+    if len(entries) == 1:
+        return entries[0].body
+    builder = cast(Any, apsw.ChangesetBuilder)()
+    try:
+        for entry in entries:
+            builder.add(entry.body)
+        return bytes(builder.output())
+    finally:
+        builder.close()
 
 
 def fingerprint(connection: apsw.Connection) -> bytes:

@@ -20,7 +20,7 @@ from ...model import UserRef
 from ...ports import Deadline
 from ..sqlite.connection import translated
 from ..sqlite.file import UserFile
-from ..sqlite.header import MOVED_FROM, MOVED_TO
+from ..sqlite.header import MOVED_TO
 from ..sqlite.schema import TABLES
 from ..sqlite.store import SqliteStore
 from .entries import newer
@@ -45,9 +45,9 @@ def move_user(user: UserRef, source: Place, target: Place, deadline: Deadline) -
     """
     old, new = source.store.open_file(user, deadline), target.store.open_file(user, deadline)
     meta = _meta(old)
-    if not meta:
+    if "generation" not in meta:
         return None
-    if meta.get(MOVED_TO) == target.name and _meta(new).get(MOVED_FROM) == source.name:
+    if meta.get(MOVED_TO) == target.name and "generation" in _meta(new):
         source.store.unlist(user)
         return None
     new.transaction("move", lambda connection, _: _reserve(connection, user, source.name), deadline)
@@ -102,12 +102,15 @@ def _require_room(meta: Mapping[str, Any], source: str | None) -> None:
 
 
 def _reserve(connection: apsw.Connection, user: UserRef, source: str) -> None:
-    """Say in a file without memories that they are at the source still. Raises Conflict for a file that has some."""
-    meta = dict(connection.execute("SELECT key, value FROM meta"))
-    _require_room(meta, source)
-    if not meta:
-        reservation = {"user_id": user.user_id, "tenant": user.tenant, MOVED_TO: source}
-        connection.executemany("INSERT INTO meta (key, value) VALUES (?, ?)", reservation.items())
+    """Empty a file, and say in it that the memories are at the source still. Raises Conflict where it has others.
+
+    What was moved to the source before goes, so that a move the other way, while this one is cut short, finds nothing.
+    """
+    _require_room(dict(connection.execute("SELECT key, value FROM meta")), source)
+    for table in TABLES:
+        connection.execute(f"DELETE FROM {table}")
+    reservation = {"user_id": user.user_id, "tenant": user.tenant, MOVED_TO: source}
+    connection.executemany("INSERT INTO meta (key, value) VALUES (?, ?)", reservation.items())
 
 
 def _release(connection: apsw.Connection) -> None:
@@ -121,13 +124,14 @@ def _is_moved(connection: apsw.Connection, place: str) -> bool:
 
 
 def _mark(connection: apsw.Connection, target: str) -> bool:
-    """Say in a file where its memories are. False for an empty file."""
+    """Say in a file where its memories are. False for a file without any."""
     meta = dict(connection.execute("SELECT key, value FROM meta"))
     if meta.get(MOVED_TO, target) != target:
         raise Conflict(f"The memories of this user were moved to {meta[MOVED_TO]} before: move them from there.")
-    if meta:
-        connection.execute("INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)", (MOVED_TO, target))
-    return bool(meta)
+    if "generation" not in meta:
+        return False
+    connection.execute("INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)", (MOVED_TO, target))
+    return True
 
 
 def _unmark(connection: apsw.Connection, target: str | None = None) -> None:
@@ -136,16 +140,10 @@ def _unmark(connection: apsw.Connection, target: str | None = None) -> None:
 
 
 def _take(connection: apsw.Connection, old: UserFile, source: str | None) -> int:
-    """Put the rows of a file as of one moment in place of those of the target; how many memories they are.
-
-    With a `source` they come from there, and are nowhere else.
-    """
+    """Put the rows of a file as of one moment in place of those of the target; how many memories they are."""
     _require_room(dict(connection.execute("SELECT key, value FROM meta")), source)
     replace_rows(connection, old.path)
     _unmark(connection)
-    connection.execute("DELETE FROM meta WHERE key = ?", (MOVED_FROM,))
-    if source is not None:
-        connection.execute("INSERT INTO meta (key, value) VALUES (?, ?)", (MOVED_FROM, source))
     return int(connection.execute("SELECT count(*) FROM memory").get)
 
 

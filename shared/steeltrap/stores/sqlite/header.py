@@ -23,8 +23,6 @@ from .rows import AMONG, to_keys, to_terms
 
 MOVED_TO: Final = "moved_to"
 """The place, in `meta`, to which all memories of a file were moved: nothing reads or writes them here any more."""
-MOVED_FROM: Final = "moved_from"
-"""The place that they came from."""
 _KEYS: Final = ("next_embedder", "next_dimension", "next_version")
 _BLOCK: Final = 256
 
