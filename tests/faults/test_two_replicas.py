@@ -98,8 +98,8 @@ def _change(door: Door, kind: int, ids: list[str], number: int) -> None:
         case 4:
             door.invoke("core.forget", {"id": id}, CALLER)
         case _:
-            links = {"related_to": [ids[number - 1]], "supersedes": [ids[number - 2]]}
-            result = door.invoke("core.save", {"content": f"egret {number}", "tags": ["bird"], **links}, CALLER)
+            egret = {"content": f"egret {number}", "tags": ["bird"], "supersedes": [ids[number - 1]]}
+            result = door.invoke("core.save", egret, CALLER)
             if result.error is None:
                 ids[number] = result.body["id"]
 
