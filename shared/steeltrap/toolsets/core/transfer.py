@@ -114,7 +114,7 @@ class ListImportsInput(Input):
 
 
 class ImportRunView(Answer):
-    """An import. `state`: running; unfinished (it was stopped or killed); complete; result. `kept` counts what an undo
+    """An import. `state`: running; unfinished (it was stopped or killed); complete; undone. `kept` counts what an undo
     left because it was changed since. With `id`, `files` has the first files with their counts: found, written, skipped
     (already there), failed, and left_out by what it is."""
 
