@@ -15,6 +15,7 @@ from steeltrap.maintenance import LEAST_SECONDS, Run, forget_user
 from steeltrap.model import Caller, UserRef
 from steeltrap.runtime.local import open_door
 from steeltrap.settings import read_settings
+from steeltrap.stores.sqlite import store as stores
 
 NAMES = ("ana", "bob", "eve")
 BLOCKS_OF_300 = [256, 300]
@@ -40,8 +41,9 @@ def open_with(tmp_path: Path, clock: SettableClock) -> Iterator[Callable[[Hashed
 
 
 @pytest.fixture
-def door(open_with: Callable[[HashedWords], Door], clock: SettableClock) -> Door:
-    """Three users, each with a memory that has expired and one that hasn't."""
+def door(open_with: Callable[[HashedWords], Door], clock: SettableClock, monkeypatch: pytest.MonkeyPatch) -> Door:
+    """Three users, each with a memory that has expired and one that hasn't. The store sweeps none of its own accord."""
+    monkeypatch.setattr(stores, "FLUSH_SECONDS", 3600)
     door = open_with(HashedWords())
     for name in NAMES:
         save(door, name, content="soon gone", ttl_seconds=60)
