@@ -95,7 +95,7 @@ def status(parts: list[Part]) -> int:
 def start(part: Part) -> None:
     """Start a part as a process group of its own, its output in a log."""
     part.clear()
-    part.temporary.mkdir()
+    part.temporary.mkdir(exist_ok=True)
     with (part.home / "log").open("w") as log:
         process = subprocess.Popen(
             part.command(part.home),

@@ -5,8 +5,10 @@ from datetime import UTC, datetime
 
 import pytest
 
+from steeltrap.errors import Unavailable
 from steeltrap.model import UserRef
 from steeltrap.stores.files.folder import FolderFiles
+from steeltrap.stores.replica import moving
 
 
 @pytest.fixture
@@ -178,3 +180,34 @@ def test_a_data_folder_has_no_history_to_go_back_to(run):
     refused = run("restore", "--at", "2020-01-01")
     assert refused.exit_code == 2
     assert "Only a store at a URL goes back to a time" in refused.stderr
+
+
+def test_a_move_that_was_cut_short_is_finished_by_the_same_command(run, data, url, monkeypatch):
+    def killed(*_):
+        raise SystemExit(9)
+
+    run("remember", "the heron stands in the reeds", "--user", "ana")
+    with monkeypatch.context() as patch:
+        patch.setattr(moving, "_take", killed)
+        patch.setattr(moving, "_withdraw", killed)
+        assert run("move", data, url).exit_code == 9
+    assert "run `steeltrap move` again" in recalled(run, "ana")[1]
+    assert "Moved 1 memory of 1 user" in run("move", data, url).stdout
+    assert "1 had been moved before" in run("move", data, url).stdout
+
+
+def test_files_that_a_move_could_not_copy_go_along_with_the_next(run, data, tmp_path, monkeypatch):
+    url, back = f"file://{tmp_path}/log", tmp_path / "back"
+    for source, target in ((data, url), (url, back)):
+        run("remember", "the heron stands in the reeds", "--user", "ana")
+        files = FolderFiles(data if source == data else tmp_path / "log")
+        files.files(UserRef("ana")).write("kept/memories.json", b"[]")
+        with monkeypatch.context() as patch:
+            patch.setattr("steeltrap.stores.files.folder.UserFolder.read", refusing)
+            assert run("move", source, target).exit_code == 1
+        assert run("move", source, target).exit_code == 0
+    assert FolderFiles(back).files(UserRef("ana")).read("kept/memories.json", max_bytes=9) == b"[]"
+
+
+def refusing(*_, **__):
+    raise Unavailable("The disk is away.", part="files")

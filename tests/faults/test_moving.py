@@ -1,5 +1,6 @@
 """Memories that are moved between a folder and a log: all of them arrive, and nobody goes on with what is left."""
 
+import shutil
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
@@ -14,11 +15,14 @@ from spaces import in_time
 from steeltrap.errors import Conflict, SteeltrapError, Unavailable
 from steeltrap.invoke import Door
 from steeltrap.model import Caller, UserRef
+from steeltrap.ports import Deadline
 from steeltrap.runtime.clock import SystemClock
 from steeltrap.stores.logs.folder import FolderLogs
-from steeltrap.stores.replica import ReplicaStore, moving
+from steeltrap.stores.replica import ReplicaStore, history, moving
+from steeltrap.stores.replica.file import ReplicaFile
 from steeltrap.stores.replica.moving import Place, move_user
 from steeltrap.stores.sqlite import SqliteStore
+from steeltrap.stores.sqlite.file import Kind, UserFile
 from steeltrap.toolsets import CATALOGUE
 
 ANA = UserRef("ana")
@@ -62,7 +66,22 @@ def open_side(tmp_path: Path) -> Iterator[Open]:
 
 
 def move(source: Side, target: Side) -> int | None:
-    return move_user(ANA, source.place, target.place, in_time())
+    count = move_user(ANA, source.place, target.place, in_time())
+    source.store.unlist(ANA)
+    return count
+
+
+def killed(*_: object) -> None:
+    raise SystemExit
+
+
+def cut_short(source: Side, target: Side, step: str) -> None:
+    """A move that is killed before a step."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(moving, step, killed)
+        patch.setattr(moving, "_withdraw", killed)
+        with pytest.raises(SystemExit):
+            move_user(ANA, source.place, target.place, in_time())
 
 
 WAYS = [("folder", "log"), ("log", "folder"), ("folder", "folder-2"), ("log", "log-2")]
@@ -154,8 +173,7 @@ def test_what_was_moved_to_one_place_is_not_moved_to_another(open_side: Open) ->
 def test_a_move_that_was_cut_short_is_finished_by_the_next(open_side: Open) -> None:
     old, new = open_side("folder"), open_side("log")
     old.ask("core.save", content="one")
-    file = old.store.open_file(ANA, in_time())
-    file.transaction("move", lambda connection, _: moving._mark(connection, "log"))  # and then it was killed
+    cut_short(old, new, "_take")
     with pytest.raises(Unavailable, match="run `steeltrap move` again"):
         old.ask("core.save", content="two")
     assert move(old, new) == 1
@@ -176,14 +194,7 @@ def test_nobody_writes_to_the_target_before_the_memories_are_there(
             open_side(target).ask("core.save", content="too early")
         return original(*arguments)
 
-    def killed(*_: object) -> None:
-        raise SystemExit
-
-    with monkeypatch.context() as patch:
-        patch.setattr(moving, step, killed)
-        patch.setattr(moving, "_is_moved", killed)
-        with pytest.raises(SystemExit):
-            move(old, new)
+    cut_short(old, new, step)
     monkeypatch.setattr(moving, step, with_a_call_before)
     assert move(old, new) == 1
     assert open_side(target).contents() == {"one"}
@@ -200,14 +211,7 @@ def test_a_move_the_other_way_while_one_is_cut_short_takes_nothing_away(
         move(source, target)
     old.ask("core.save", content="two")
 
-    def killed(*_: object) -> None:
-        raise SystemExit
-
-    with monkeypatch.context() as patch:
-        patch.setattr(moving, step, killed)
-        patch.setattr(moving, "_is_moved", killed)
-        with pytest.raises(SystemExit):
-            move(old, new)
+    cut_short(old, new, step)
     assert move(new, old) is None
     assert move(old, new) == 2
     assert new.contents() == {"one", "two"}
@@ -245,8 +249,10 @@ def test_a_move_that_fails_leaves_everything_where_it_was(
         with pytest.raises(type(fault)):
             move(old, new)
     old.ask("core.save", content="two")
-    assert new.contents() == set()
+    with pytest.raises(Unavailable, match="moved to folder: "):
+        new.ask("core.save", content="too early")
     assert move(old, new) == 2
+    assert new.contents() == {"one", "two"}
 
 
 @pytest.mark.parametrize(("source", "target"), WAYS)
@@ -272,3 +278,125 @@ def test_nothing_that_was_acknowledged_beside_a_move_is_lost(open_side: Open, so
         move(old, new)
         saved = writing.result(60)
     assert new.contents() == saved | {"the first"}
+
+
+@pytest.mark.parametrize("fault", [KeyboardInterrupt(), Unavailable("The rights have expired.", part="store")])
+def test_a_move_that_ends_once_its_rows_are_in_the_log_leaves_them_at_one_place(
+    open_side: Open, monkeypatch: pytest.MonkeyPatch, fault: BaseException
+) -> None:
+    old, new = open_side("folder"), open_side("log")
+    old.ask("core.save", content="one")
+    append = ReplicaFile._append
+    fails = iter([True])
+
+    def append_and_fail(self: ReplicaFile, *arguments: Any) -> Any:
+        position = append(self, *arguments)
+        if len(arguments[3]) > 500 and next(fails, False):  # the rows, not a mark; and it was once
+            self._created = None
+            raise fault
+        return position
+
+    monkeypatch.setattr(ReplicaFile, "_append", append_and_fail)
+    with pytest.raises(type(fault)):
+        move(old, new)
+    assert open_side("log").contents() == {"one"}
+    with pytest.raises(Unavailable, match="moved to log: "):
+        old.ask("core.save", content="two")
+    assert move(old, new) is None
+
+
+@pytest.mark.parametrize(("source", "target"), WAYS)
+def test_who_still_uses_the_first_place_is_told_after_a_move_back_that_failed(
+    open_side: Open, monkeypatch: pytest.MonkeyPatch, source: str, target: str
+) -> None:
+    first, second = open_side(source), open_side(target)
+    first.ask("core.save", content="one")
+    move(first, second)
+    with monkeypatch.context() as patch:
+        patch.setattr(moving, "_take", killed)
+        with pytest.raises(SystemExit):
+            move(second, first)
+    with pytest.raises(Unavailable, match=f"moved to {target}: "):
+        first.ask("core.save", content="lost")
+    assert second.contents() == {"one"}
+    assert move(second, first) == 1
+
+
+@pytest.mark.parametrize(("source", "target"), WAYS)
+def test_of_two_moves_at_once_one_that_fails_does_not_let_the_source_go_on_beside_the_other(
+    open_side: Open, monkeypatch: pytest.MonkeyPatch, source: str, target: str
+) -> None:
+    old, new, others = open_side(source), open_side(target), (open_side(source), open_side(target))
+    old.ask("core.save", content="one")
+    transaction, calls = UserFile.transaction, iter(["reserve", "mark", "take"])
+
+    def transaction_after_another_move(self: UserFile, kind: Kind, redo: Any, deadline: Deadline | None = None) -> Any:
+        if kind == "move" and next(calls, None) == "take":
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(moving, "_take", killed)
+                with pytest.raises(SystemExit):
+                    move(*others)
+            others[0].ask("core.save", content="two")
+        return transaction(self, kind, redo, deadline)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(UserFile, "transaction", transaction_after_another_move)
+        with pytest.raises(Conflict, match="Another move of this user came between"):
+            move(old, new)
+    assert open_side(source).contents() == {"one", "two"}
+    assert move(old, new) == 2
+    assert open_side(target).contents() == {"one", "two"}
+
+
+@pytest.mark.parametrize(("source", "target"), WAYS)
+def test_what_was_forgotten_at_the_new_place_does_not_come_back(open_side: Open, source: str, target: str) -> None:
+    old, new = open_side(source), open_side(target)
+    old.ask("core.save", content="secret")
+    move(old, new)
+    assert new.store.forget_user(ANA)
+    with pytest.raises(Conflict, match="they were forgotten there"):
+        move(old, new)
+    assert new.contents() == set()
+
+
+@pytest.mark.parametrize("how", ["a move", "forgetting"])
+@pytest.mark.parametrize(("source", "target"), WAYS)
+def test_who_was_forgotten_while_a_move_was_cut_short_may_begin_anew(
+    open_side: Open, source: str, target: str, how: str
+) -> None:
+    old, new = open_side(source), open_side(target)
+    old.ask("core.save", content="secret")
+    cut_short(old, new, "_mark")
+    assert old.store.forget_user(ANA)
+    if how == "a move":
+        assert move(old, new) is None
+    else:
+        assert new.store.forget_user(ANA)
+    new.ask("core.save", content="anew")
+    assert new.contents() == {"anew"}
+
+
+def test_memories_that_were_moved_are_not_put_back_as_they_were(open_side: Open, tmp_path: Path) -> None:
+    old, new = open_side("log"), open_side("folder")
+    old.ask("core.save", content="one")
+    then = SystemClock().now()
+    move(old, new)
+    assert isinstance(old.store, ReplicaStore)
+    old.store.build(ANA, then, tmp_path / "then.db")
+    with pytest.raises(Unavailable, match="moved to folder: "):
+        history.put_back(old.store.open_file(ANA, in_time()), tmp_path / "then.db", in_time())
+    assert new.contents() == {"one"}
+
+
+def test_older_rows_are_not_taken_for_what_was_moved(open_side: Open, tmp_path: Path) -> None:
+    first, second = open_side("folder"), open_side("log")
+    first.ask("core.save", content="one")
+    copy = shutil.copytree(tmp_path / "folder", tmp_path / "backup")
+    move(first, second)
+    second.ask("core.save", content="two")
+    cut_short(second, first, "_take")
+    first.store.close()
+    shutil.rmtree(tmp_path / "folder")
+    copy.rename(tmp_path / "folder")
+    with pytest.raises(Conflict, match="The target has other memories"):
+        move(second, open_side("folder"))

@@ -58,22 +58,34 @@ def test_in_every_zone_at_every_hour_the_day_that_is_asked_for_is_the_day_that_i
 @pytest.mark.parametrize("name", ZONES)
 def test_around_every_change_of_the_clocks_the_day_that_is_asked_for_is_the_day_that_is_shown(name: str) -> None:
     zone = ZoneInfo(name)
-    offsets = [
-        (at, at.astimezone(zone).utcoffset())
-        for at in (datetime(2005, 1, 1, tzinfo=UTC) + timedelta(days=day) for day in range(0, 8000, 3))
-    ]
-    changes = [(at, before, after) for (at, before), (_, after) in pairwise(offsets) if before != after]
-    for change in changes[-4:]:
+    days = [datetime(2005, 1, 1, tzinfo=UTC) + timedelta(days=day) for day in range(0, 8000, 3)]
+    changes = [pair for pair in pairwise(days) if offset(pair[0], zone) != offset(pair[1], zone)]
+    for pair in changes[-4:]:
+        moment = change_between(*pair, zone)
+        change = moment, offset(pair[0], zone), offset(pair[1], zone)
         if change in AROUND:  # most zones change with others
             continue
         AROUND.add(change)
-        for hour in range(0, 73, 2):
-            at = change[0] + timedelta(hours=hour, minutes=59)
+        for hour in range(-37, 37, 2):
+            at = moment + timedelta(hours=hour, minutes=59)
             assert _is_on(at, day_in(at, zone), zone), at
 
 
 AROUND: set[tuple[datetime, timedelta | None, timedelta | None]] = set()
 """Changes of the clocks that were looked at: a time, and the offsets before and after it."""
+
+
+def offset(at: datetime, zone: ZoneInfo) -> timedelta | None:
+    return at.astimezone(zone).utcoffset()
+
+
+def change_between(before: datetime, after: datetime, zone: ZoneInfo) -> datetime:
+    """The minute of the change of the clocks between two times."""
+    first = offset(before, zone)
+    while after - before > timedelta(minutes=1):
+        middle = before + (after - before) / 2
+        before, after = (middle, after) if offset(middle, zone) == first else (before, middle)
+    return after.replace(second=0, microsecond=0)
 
 
 @given(st.sampled_from(ZONES), st.dates(min_value=date(1, 1, 3), max_value=date(9999, 12, 28)))

@@ -231,6 +231,8 @@ def _file(path: Path, embedder: "Embedder | None") -> Finding | None:
     if meta and UserRef(meta.get("user_id", ""), meta.get("tenant", "")).key != path.stem:
         sentence = f"{path} holds the memories of another user, so it is not served."
         return Finding("file", "broken", sentence, "Move it back to its own name, or copy the right one from a backup.")
+    if "moved_to" in meta:  # every call says where they are
+        return None
     recorded = (meta.get("embedder"), meta.get("dimension"))
     if "next_embedder" in meta:
         sentence = f"{path} is being embedded by {meta['next_embedder']}, and is not ready."

@@ -11,7 +11,7 @@ from ..model import DEFAULT_SCOPE, Filter, Hit, JsonObject, Search
 from ..ranking.choosing import asks_for_past
 from ..text.frames import excerpt
 from ..text.limits import check_scope
-from .session import CliSession, complain, say, write_json
+from .session import CliSession, as_typed, complain, say, write_json
 from .showing import Reader, indented, say_about
 
 _LIMIT: Final = 5
@@ -146,7 +146,7 @@ def _print(memory: CliSession, results: list[JsonObject], outcome: JsonObject, *
     elif not results or outcome["kind"] in ("degraded", "offline"):
         nearest = outcome.get("nearest")
         sentence = memory.nothing_stored() if outcome["kind"] == "nothing_stored" else outcome["message"]
-        say(sentence + (f" Nearest: {nearest['content']}" if nearest else ""), error=True)
+        say(as_typed(sentence) + (f" Nearest: {nearest['content']}" if nearest else ""), error=True)
 
 
 def _print_hit(hit: dict[str, Any], reader: Reader) -> None:

@@ -52,7 +52,7 @@ def move(source: str, target: str, *, only: UserRef | None = None, advance: Call
     places = _settings_of(source), _settings_of(target)
     if places[0].place == places[1].place:
         raise InvalidInput("Both places are the same: name another one to move to.")
-    moves = _for_each(move_user, *places, only=only, advance=advance)
+    moves = _for_each(move_user, *places, only=only, takes_away=True, advance=advance)
     if only is None and not moves.failures:
         _copy_keys(*places, remove=True)
     return moves
@@ -126,16 +126,20 @@ def _for_each(
     target: Settings,
     *,
     only: UserRef | None = None,
+    takes_away: bool = False,
     advance: Callable[[int, int], None],
 ) -> Moves:
     moves = Moves()
     with _opened(source) as (old, old_files), _opened(target) as (new, new_files):
-        users: Sequence[UserRef] = [only] if only is not None else list(old.store.users())
+        all_users = old.store.users_to_move if takes_away else old.store.users
+        users: Sequence[UserRef] = [only] if only is not None else list(all_users())
         for number, user in enumerate(users):
             advance(number, len(users))
             try:
                 count = work(user, old, new, Deadline.after(_USER_SECONDS, SystemClock()))
                 moves.files += _copy_files(old_files, new_files, user, again=count is None)
+                if takes_away:  # at last: until then, the next move finds the user again
+                    old.store.unlist(user)
             except SteeltrapError as error:
                 moves.failures.append((user, error.message))
                 continue

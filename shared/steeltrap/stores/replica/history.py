@@ -112,9 +112,11 @@ def _texts(path: Path) -> Mapping[str, tuple[int, str]]:
 
 
 def put_back(file: UserFile, past: Path, deadline: Deadline) -> None:
-    """Put the memories of a file in place of a user's. Raises Unavailable."""
+    """Put the memories of a file in place of a user's. Raises Unavailable, also where these were moved to another
+    place."""
 
     def redo(connection: apsw.Connection, _: int) -> None:
+        file.header.check_owner(connection, file.path)
         replace_rows(connection, past)
         # The index of every process is made anew: the numbers of changes go back.
         connection.execute("UPDATE meta SET value = ? WHERE key = 'generation'", (token_hex(8),))

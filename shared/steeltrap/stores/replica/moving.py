@@ -1,8 +1,12 @@
 """A user's memories moved whole from one place to another: between data folders and logs, either way.
 
-Both are marked first, the target before the source: whoever uses one of them from then on, on whichever machine, is
-told of the other one, so that neither gets a memory that the other lacks. Then all rows are put into the target in one
-transaction and compared. A move that was cut short is finished by the next one.
+    the target is reserved: emptied, and it names the source    who has other memories there keeps them
+      └─> the source is marked: it names the target            nobody changes it any more
+            └─> all rows are put into the target, compared     in one transaction, which ends its reservation
+
+Whoever uses one of the two meanwhile, on whichever machine, is told of the other one, so that neither gets a memory
+that the other lacks. Each move has a token, and ends where it no longer finds it. One that was cut short is finished by
+the next.
 """
 
 from collections.abc import Iterator, Mapping
@@ -11,6 +15,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from itertools import islice
 from pathlib import Path
+from secrets import token_hex
 from typing import Any, Final
 
 import apsw
@@ -25,6 +30,8 @@ from ..sqlite.schema import TABLES
 from ..sqlite.store import SqliteStore
 from .entries import newer
 
+_MOVE: Final = "move"
+"""The move, in `meta`, that has reserved or marked a file, or has put its rows there."""
 _BLOCK: Final = 1000
 """Rows that are read and written at once."""
 
@@ -41,29 +48,36 @@ def move_user(user: UserRef, source: Place, target: Place, deadline: Deadline) -
     """Move a user's memories; returns how many they are, deleted ones too, or None if there was nothing left to move.
 
     Raises Conflict where the target has other memories of the user, or the source was moved to a third place, and
-    Unavailable. The source is as it was then.
+    Unavailable. The source is as it was then, and the target names it.
     """
     old, new = source.store.open_file(user, deadline), target.store.open_file(user, deadline)
-    meta = _meta(old)
-    if "generation" not in meta:
+    here, there = _meta(old), _meta(new)
+    if not here and there.get(MOVED_TO) == source.name:  # the user was forgotten while a move was cut short
+        new.transaction("move", lambda connection, _: _release(connection, source.name), deadline)
+    if "generation" not in here:
         return None
-    if meta.get(MOVED_TO) == target.name and "generation" in _meta(new):
-        source.store.unlist(user)
+    is_marked = here.get(MOVED_TO) == target.name
+    if is_marked and "generation" in there and there.get(_MOVE) == here.get(_MOVE):
         return None
-    new.transaction("move", lambda connection, _: _reserve(connection, user, source.name), deadline)
+    _require_unmoved(here, target.name)
+    if is_marked and not there:
+        raise Conflict(
+            "These memories were moved to the target before, and it has none of this user: they were forgotten there, "
+            "or it is another place now. What is left here was left as it is."
+        )
+    move = token_hex(8)
+    new.transaction("move", lambda connection, _: _reserve(connection, user, source.name, move), deadline)
     try:
-        if not old.transaction("move", lambda connection, _: _mark(connection, target.name), deadline):
-            new.transaction("move", lambda connection, _: _release(connection), deadline)
+        if not old.transaction("move", lambda connection, _: _mark(connection, target.name, move), deadline):
+            new.transaction("move", lambda connection, _: _release(connection, source.name), deadline)
             return None
-        count = new.transaction("move", lambda connection, _: _take(connection, old, source.name), deadline)
+        return new.transaction("move", lambda connection, _: _take(connection, old, source, target, move), deadline)
     except BaseException:
-        with suppress(SteeltrapError):  # where the target's answer is lost, both stay marked, and nothing is in two
-            if new.transaction("move", lambda connection, _: _is_moved(connection, source.name), deadline):
-                old.transaction("move", lambda connection, _: _unmark(connection, target.name), deadline)
-                new.transaction("move", lambda connection, _: _release(connection), deadline)
+        with suppress(SteeltrapError):
+            # It writes, so a log whose answer was lost says now whether the rows are there.
+            if new.transaction("move", lambda connection, _: _withdraw(connection, move), deadline):
+                old.transaction("move", lambda connection, _: _unmark(connection, move), deadline)
         raise
-    source.store.unlist(user)
-    return count
 
 
 def copy_user(user: UserRef, source: Place, target: Place, deadline: Deadline) -> int | None:
@@ -75,7 +89,7 @@ def copy_user(user: UserRef, source: Place, target: Place, deadline: Deadline) -
     meta = _meta(old)
     if not meta or MOVED_TO in meta:
         return None
-    return new.transaction("move", lambda connection, _: _take(connection, old, None), deadline)
+    return new.transaction("move", lambda connection, _: _copy(connection, old), deadline)
 
 
 def _meta(file: UserFile) -> Mapping[str, Any]:
@@ -93,57 +107,87 @@ def _reading(path: Path) -> "closing[apsw.Connection]":
     return closing(connection)
 
 
-def _require_room(meta: Mapping[str, Any], source: str | None) -> None:
-    """Raises Conflict, unless a file is empty or its memories are those that were moved to the source before."""
-    if meta and (source is None or meta.get(MOVED_TO) != source):
-        if MOVED_TO in meta:
-            raise Conflict(f"The target has what was moved to {meta[MOVED_TO]} before: move this user there first.")
-        raise Conflict("The target has other memories of this user; they were left as they are.")
+def _require_unmoved(meta: Mapping[str, Any], target: str) -> None:
+    """Raises Conflict for memories that were moved to a third place."""
+    if meta.get(MOVED_TO, target) != target:
+        raise Conflict(f"The memories of this user were moved to {meta[MOVED_TO]} before: move them from there.")
 
 
-def _reserve(connection: apsw.Connection, user: UserRef, source: str) -> None:
-    """Empty a file, and say in it that the memories are at the source still. Raises Conflict where it has others.
+def _reserve(connection: apsw.Connection, user: UserRef, source: str, move: str) -> None:
+    """Empty a file for a move, and say in it that the memories are at the source still.
 
     What was moved to the source before goes, so that a move the other way, while this one is cut short, finds nothing.
+    Raises Conflict where the file has other memories.
     """
-    _require_room(dict(connection.execute("SELECT key, value FROM meta")), source)
+    meta = dict(connection.execute("SELECT key, value FROM meta"))
+    if meta.get(MOVED_TO, source) != source:
+        raise Conflict(f"The target has what was moved to {meta[MOVED_TO]} before: move this user there first.")
+    if meta and MOVED_TO not in meta:
+        raise Conflict("The target has other memories of this user; they were left as they are.")
     for table in TABLES:
         connection.execute(f"DELETE FROM {table}")
-    reservation = {"user_id": user.user_id, "tenant": user.tenant, MOVED_TO: source}
+    reservation = {"user_id": user.user_id, "tenant": user.tenant, MOVED_TO: source, _MOVE: move}
     connection.executemany("INSERT INTO meta (key, value) VALUES (?, ?)", reservation.items())
 
 
-def _release(connection: apsw.Connection) -> None:
-    """Make a file that is only reserved an empty one again."""
-    connection.execute("DELETE FROM meta WHERE NOT EXISTS (SELECT 1 FROM meta WHERE key = 'generation')")
+def _release(connection: apsw.Connection, source: str) -> None:
+    """Make a file that is only reserved for the memories of a source an empty one again."""
+    if _sign(connection)[0] == source:
+        connection.execute("DELETE FROM meta WHERE NOT EXISTS (SELECT 1 FROM meta WHERE key = 'generation')")
 
 
-def _is_moved(connection: apsw.Connection, place: str) -> bool:
-    """Whether a file says that its memories are at a place."""
-    return bool(connection.execute("SELECT value FROM meta WHERE key = ?", (MOVED_TO,)).get == place)
-
-
-def _mark(connection: apsw.Connection, target: str) -> bool:
-    """Say in a file where its memories are. False for a file without any."""
-    meta = dict(connection.execute("SELECT key, value FROM meta"))
-    if meta.get(MOVED_TO, target) != target:
-        raise Conflict(f"The memories of this user were moved to {meta[MOVED_TO]} before: move them from there.")
-    if "generation" not in meta:
+def _withdraw(connection: apsw.Connection, move: str) -> bool:
+    """End a move in the file that it has reserved. False where the rows are there, or another move came."""
+    if connection.execute("SELECT 1 FROM meta WHERE key = 'generation'").get or _sign(connection)[1] != move:
         return False
-    connection.execute("INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)", (MOVED_TO, target))
+    connection.execute("UPDATE meta SET value = ? WHERE key = ?", (token_hex(8), _MOVE))
     return True
 
 
-def _unmark(connection: apsw.Connection, target: str | None = None) -> None:
-    """Let the memories of a file be used again; with a target, only where they were marked as moved to it."""
-    connection.execute("DELETE FROM meta WHERE key = ? AND value = coalesce(?, value)", (MOVED_TO, target))
+def _mark(connection: apsw.Connection, target: str, move: str) -> bool:
+    """Say in a file where its memories are. False for a file without any."""
+    meta = dict(connection.execute("SELECT key, value FROM meta"))
+    _require_unmoved(meta, target)
+    if "generation" not in meta:
+        return False
+    signs = [(MOVED_TO, target), (_MOVE, move)]
+    connection.executemany("INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)", signs)
+    return True
 
 
-def _take(connection: apsw.Connection, old: UserFile, source: str | None) -> int:
-    """Put the rows of a file as of one moment in place of those of the target; how many memories they are."""
-    _require_room(dict(connection.execute("SELECT key, value FROM meta")), source)
+def _unmark(connection: apsw.Connection, move: str) -> None:
+    """Let the memories of a file be used again, where it was this move that marked it."""
+    if _sign(connection)[1] == move:
+        connection.execute("DELETE FROM meta WHERE key = ?", (MOVED_TO,))
+
+
+def _sign(connection: apsw.Connection) -> tuple[str | None, str | None]:
+    """The place at which the memories of a file are, if it is another one, and the move that wrote so."""
+    meta = dict(connection.execute("SELECT key, value FROM meta WHERE key IN (?, ?)", (MOVED_TO, _MOVE)))
+    return meta.get(MOVED_TO), meta.get(_MOVE)
+
+
+def _take(connection: apsw.Connection, old: UserFile, source: Place, target: Place, move: str) -> int:
+    """Put the rows of a marked file into the one that was reserved for them; how many memories they are."""
+    is_reserved = _sign(connection) == (source.name, move)
+    if is_reserved:
+        replace_rows(connection, old.path)
+    if not is_reserved or _sign(connection) != (target.name, move):
+        raise Conflict("Another move of this user came between; run `steeltrap move` again.")
+    _unmark(connection, move)
+    return _count(connection)
+
+
+def _copy(connection: apsw.Connection, old: UserFile) -> int:
+    """Put the rows of a file into an empty one; how many memories they are."""
+    if connection.execute("SELECT 1 FROM meta").get:
+        raise Conflict("The target has other memories of this user; they were left as they are.")
     replace_rows(connection, old.path)
-    _unmark(connection)
+    connection.execute("DELETE FROM meta WHERE key = ?", (MOVED_TO,))
+    return _count(connection)
+
+
+def _count(connection: apsw.Connection) -> int:
     return int(connection.execute("SELECT count(*) FROM memory").get)
 
 

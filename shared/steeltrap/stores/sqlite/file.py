@@ -259,7 +259,7 @@ class UserFile:
             if kind in ("usage", "move"):
                 return redo(connection, 0)
             if kind != "change":
-                self.header.check_owner(connection, self.path)
+                self.header.check_owner(connection, self.path, may_be_reserved=kind == "wipe")
                 return redo(connection, 0)
             change = self.header.begin(connection, self.path)
             answer = redo(connection, change)

@@ -201,13 +201,13 @@ class Header:
         meta = self.check_owner(connection, path)
         return not meta or (self._is_own(meta) and not is_staging_begun(meta))
 
-    def check_owner(self, connection: apsw.Connection, path: Path) -> dict[str, Any]:
+    def check_owner(self, connection: apsw.Connection, path: Path, *, may_be_reserved: bool = False) -> dict[str, Any]:
         """All that the file says of itself. Raises Unavailable for another user's file, a newer steeltrap's, or one
-        whose memories were moved."""
+        whose memories were moved or, unless it may be reserved, are to be moved here."""
         meta = dict(connection.execute("SELECT key, value FROM meta"))
         if meta and owner(meta) != self.user:
             raise not_the_users(path)
-        if MOVED_TO in meta:
+        if MOVED_TO in meta and not (may_be_reserved and "generation" not in meta):
             raise Unavailable(
                 f"These memories were moved to {meta[MOVED_TO]}: use the store there. If it has none of them, the move "
                 "was cut short: run `steeltrap move` again.",

@@ -4,13 +4,13 @@ import logging
 import os
 import threading
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from itertools import islice
 from math import inf
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from ...errors import SteeltrapError, Unavailable
 from ...model import UserRef
@@ -107,11 +107,19 @@ class SqliteStore:
         """Take a user whose memories were moved out of `users`. A folder knows them by their files."""
 
     def users(self) -> Iterator[UserRef]:
+        return self._owners(lambda meta: MOVED_TO not in meta)
+
+    def users_to_move(self) -> Iterator[UserRef]:
+        """All users whose rows are here, those too who were moved away or whose move was cut short."""
+        return self._owners(lambda meta: "generation" in meta)
+
+    def _owners(self, belongs: Callable[[Mapping[str, Any]], bool]) -> Iterator[UserRef]:
         damaged: SteeltrapError | None = None
         self._data.require()
         for path in sorted(self.folder.glob(f"users/*/*{_SUFFIX}")):
             try:
-                user = _owner(path)
+                meta = _meta(path)
+                user = owner(meta) if meta and belongs(meta) else None
                 if user is not None and self.path(user) != path:
                     raise not_the_users(path)
             except SteeltrapError as error:
@@ -281,14 +289,13 @@ class SqliteStore:
         self.sweep()
 
 
-def _owner(path: Path) -> UserRef | None:
+def _meta(path: Path) -> dict[str, Any]:
     with translated(path):
         connection = bring_up_to_date(open_file(path), to_search=False).connection
         try:
-            meta = dict(select(connection, "SELECT key, value FROM meta"))
+            return dict(select(connection, "SELECT key, value FROM meta"))
         finally:
             connection.close()
-    return owner(meta) if meta and MOVED_TO not in meta else None
 
 
 def _descriptor_limit() -> int:
