@@ -113,6 +113,16 @@ def memory_not_found(id: str) -> MemoryNotFound:
     return MemoryNotFound(f"No memory with id {id}; search or list to find the right id.", id=id)
 
 
+def moved_away(place: str) -> "Unavailable":
+    """The error for using memories where they were before they were moved to another place."""
+    return Unavailable(
+        f"These memories were moved to {place}: use the store there. If it has none of them, the move was cut short: "
+        "run `steeltrap move` again.",
+        retryable=False,
+        part="store",
+    )
+
+
 def nothing_after(id: str) -> MemoryNotFound:
     """The error for continuing a list after an unknown id."""
     return MemoryNotFound(f"No memory with id {id} to continue after; start again from the first page.", id=id)

@@ -5,8 +5,12 @@ from datetime import UTC, datetime
 
 import pytest
 
+from components import dynamodb_url
+from contracts.dynamodb_stores import local, tables
 from steeltrap.errors import Unavailable
 from steeltrap.model import UserRef
+from steeltrap.runtime import aws as runtime_aws
+from steeltrap.stores.dynamodb import moving as tables_moving
 from steeltrap.stores.files.folder import FolderFiles
 from steeltrap.stores.replica import moving
 
@@ -76,6 +80,56 @@ def test_who_cant_be_moved_is_named_and_the_others_are_moved(run, data, tmp_path
     assert "ana: The target has other memories of this user; they were left as they are." in moved.stderr
     assert "Moved 1 memory of 1 user" in moved.stdout
     assert recalled(run, "ana")[0] == 0
+
+
+@pytest.fixture
+def table(monkeypatch):
+    """Tables that the settings name; of their index nothing answers, which a move doesn't ask."""
+    url = dynamodb_url()
+    monkeypatch.setattr(runtime_aws, "connect", lambda settings: local(settings.dynamodb_url))
+    monkeypatch.setattr(tables_moving, "PAUSE_SECONDS", 0.0)
+    with tables(local(url), fetches=True) as names:
+        for variable, value in {
+            "AWS_ACCESS_KEY_ID": "test",
+            "AWS_SECRET_ACCESS_KEY": "test",
+            "AWS_DEFAULT_REGION": "us-east-1",
+            "STEELTRAP_MEMORY_TABLE": names[0],
+            "STEELTRAP_USAGE_TABLE": names[1],
+            "STEELTRAP_DYNAMODB_URL": url,
+            "STEELTRAP_OPENSEARCH_URL": "http://127.0.0.1:9",
+        }.items():
+            monkeypatch.setenv(variable, value)
+        yield names[0]
+
+
+def listed(run, user):
+    answer = run("call", "core.list", "{}", "--user", user)
+    return {memory["content"] for memory in json.loads(answer.stdout)["memories"]}
+
+
+def test_memories_of_all_users_go_to_the_tables_of_the_settings_and_on_to_a_log(run, data, table, tmp_path, url):
+    run("remember", "the heron stands in the reeds", "--user", "ana")
+    run("remember", "the heron flies", "--user", "bob")
+    run("keys", "add", "--user", "ana")
+    keys = key_ids(run)
+    there = run("move", data, "aws")
+    assert there.exit_code == 0, there.stderr
+    assert "Moved 2 memories of 2 users to aws." in there.stdout
+    assert "steeltrap config set store aws --data" in there.stdout
+    assert f"These memories were moved to aws:{table}: use the store there." in recalled(run, "ana")[1]
+    assert run("config", "set", "store", "aws").exit_code == 0
+    assert key_ids(run) == keys
+    assert listed(run, "ana") == {"the heron stands in the reeds"}
+    assert run("remember", "the heron sleeps", "--user", "ana").exit_code == 0
+    alone = run("move", "aws", url, "--user", "ana", "--json")
+    assert json.loads(alone.stdout) == {"users": 1, "memories": 2, "files": 0, "moved_before": 0, "failed": []}
+    assert f"These memories were moved to {url}" in recalled(run, "ana")[1]
+    assert listed(run, "bob") == {"the heron flies"}
+    assert json.loads(run("move", "aws", url, "--json").stdout)["users"] == 1
+    assert run("config", "set", "store", url).exit_code == 0
+    assert listed(run, "ana") == {"the heron stands in the reeds", "the heron sleeps"}
+    assert listed(run, "bob") == {"the heron flies"}
+    assert key_ids(run) == keys
 
 
 @pytest.mark.parametrize(("target", "says"), [("ftp://x", "must be `sqlite`, `aws`, or a URL"), (".", "Both places")])

@@ -33,7 +33,7 @@ from steeltrap.stores.logs.folder import FolderLogs
 from steeltrap.stores.replica import ReplicaStore
 from steeltrap.stores.replica.entries import unpack
 from steeltrap.stores.replica.history import put_back
-from steeltrap.stores.replica.moving import Place, move_user
+from steeltrap.stores.replica.moving import FilePlace, move_user
 from steeltrap.stores.sqlite import schema
 from unruly_log import UnrulyLogs
 
@@ -356,7 +356,7 @@ def restore_and_move(folder: Path, logs: Logs) -> None:
         awake.build(ANA, then, folder / "then.db")
         put_back(awake.open_file(ANA, in_time()), folder / "then.db", in_time())
         assert _contents(asleep) == _contents(awake) == before
-        move_user(ANA, Place("here", awake), Place("there", there), in_time())
+        move_user(ANA, FilePlace("here", awake), FilePlace("there", there), in_time())
         assert _contents(there) == before
         with pytest.raises(Unavailable, match="moved to there"):
             _contents(asleep)

@@ -29,7 +29,7 @@ from steeltrap.stores.logs.names import user_to_json
 from steeltrap.stores.replica import ReplicaStore
 from steeltrap.stores.replica.due import DueWork, share_at
 from steeltrap.stores.replica.history import put_back
-from steeltrap.stores.replica.moving import Place, move_user
+from steeltrap.stores.replica.moving import FilePlace, move_user
 from steeltrap.text.words import WORDS_VERSION
 from steeltrap.toolsets import CATALOGUE
 from unruly_log import unavailable
@@ -384,7 +384,8 @@ def test_memories_that_were_moved_or_put_back_have_a_marker_where_they_are(
         sweep(store, clock)
         put_back(store.open_file(ANA, in_time()), tmp_path / "then.db", in_time())
         require_covered(tmp_path, clock)
-        move_user(ANA, Place("here", store), Place("there", target), in_time())
+        move_user(ANA, FilePlace("here", store), FilePlace("there", target), in_time())
+        store.unlist(ANA)
         require_covered(there, clock)
         clock.advance(days=1)
         assert sweep(store, clock).users == 0

@@ -65,6 +65,21 @@ def test_of_two_agents_that_update_at_once_one_wins_and_the_other_learns_the_ver
     assert [revision.memory for revision in spaces[0].revisions(one.id)] == [one]
 
 
+def test_a_commit_that_read_the_user_more_than_a_minute_ago_writes_no_more(cloud: Cloud) -> None:
+    space = cloud.store().space(UserRef("ana"), in_time(1000, cloud.clock))
+    one = save(space, "the heron")
+
+    def takes_long(operation: str, request: dict[str, Any]) -> None:
+        if operation == "batch_get_item":
+            cloud.clock.advance(seconds=61)
+
+    cloud.unruly.before = takes_long
+    with pytest.raises(Unavailable, match="longer than 60 s"):
+        save(space, "the otter")
+    cloud.unruly.before = lambda operation, request: None
+    assert [each.id for each in space.images()] == [one.id]
+
+
 def test_of_two_that_create_one_id_at_once_one_wins(cloud: Cloud) -> None:
     spaces = [space_of(cloud.store(), "ana") for _ in range(2)]
     save(spaces[0], "the first")

@@ -1,90 +1,24 @@
-"""Memories that are moved between a folder and a log: all of them arrive, and nobody goes on with what is left."""
+"""Memories that are moved between folders, logs and DynamoDB: all arrive, and nobody goes on with what is left."""
 
 import shutil
-from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
+from moving_sides import *  # noqa: F403 - the fixtures
+from moving_sides import ANA, Open, cut_short, killed, move
 
-from embedding import HashedWords
-from faults.doors import answer
 from spaces import in_time
 from steeltrap.errors import Conflict, SteeltrapError, Unavailable
-from steeltrap.invoke import Door
-from steeltrap.model import Caller, UserRef
 from steeltrap.ports import Deadline
 from steeltrap.runtime.clock import SystemClock
-from steeltrap.stores.logs.folder import FolderLogs
 from steeltrap.stores.replica import ReplicaStore, history, moving
 from steeltrap.stores.replica.file import ReplicaFile
-from steeltrap.stores.replica.moving import Place, move_user
-from steeltrap.stores.sqlite import SqliteStore
 from steeltrap.stores.sqlite.file import Kind, UserFile
-from steeltrap.toolsets import CATALOGUE
 
-ANA = UserRef("ana")
-Open = Callable[[str], "Side"]
-
-
-class Side:
-    """A place, and the tools over it as one process has them."""
-
-    def __init__(self, name: str, store: SqliteStore) -> None:
-        self.store = store
-        self.place = Place(name, store)
-        self.door = Door(catalogue=CATALOGUE, store=store, embedder=HashedWords(), clock=SystemClock())
-
-    def ask(self, tool: str, **arguments: Any) -> Any:
-        """The answer of a tool; an error is raised."""
-        return answer(self.door, tool, Caller(ANA), **arguments)
-
-    def contents(self) -> set[str]:
-        return {memory["content"] for memory in self.ask("core.list", limit=1000)["memories"]}
-
-
-@pytest.fixture
-def open_side(tmp_path: Path) -> Iterator[Open]:
-    """Opens a process over a place by its name: `folder`, `log`, or another one of these kinds."""
-    opened: list[Side] = []
-
-    def open_side(name: str) -> Side:
-        store: SqliteStore
-        if name.startswith("log"):
-            cache = tmp_path / f"cache-{len(opened)}"
-            store = ReplicaStore(cache, FolderLogs(tmp_path / name), HashedWords(), SystemClock())
-        else:
-            store = SqliteStore(tmp_path / name, HashedWords(), SystemClock(), retention=timedelta(days=30))
-        opened.append(Side(name, store))
-        return opened[-1]
-
-    yield open_side
-    for each in opened:
-        each.store.close()
-
-
-def move(source: Side, target: Side) -> int | None:
-    count = move_user(ANA, source.place, target.place, in_time())
-    source.store.unlist(ANA)
-    return count
-
-
-def killed(*_: object) -> None:
-    raise SystemExit
-
-
-def cut_short(source: Side, target: Side, step: str) -> None:
-    """A move that is killed before a step."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(moving, step, killed)
-        patch.setattr(moving, "_withdraw", killed)
-        with pytest.raises(SystemExit):
-            move_user(ANA, source.place, target.place, in_time())
-
-
-WAYS = [("folder", "log"), ("log", "folder"), ("folder", "folder-2"), ("log", "log-2")]
+FILES = [("folder", "log"), ("log", "folder"), ("folder", "folder-2"), ("log", "log-2")]
+WAYS = [*FILES, ("aws", "log"), ("log", "aws"), ("aws", "folder"), ("folder", "aws")]
 
 
 @pytest.mark.parametrize(("source", "target"), WAYS)
@@ -141,8 +75,9 @@ def test_memories_that_were_moved_can_be_moved_back_and_forth(open_side: Open, s
     assert open_side(target).contents() == {"one", "two", "three"}
 
 
-def test_a_second_move_finds_nothing_to_do(open_side: Open) -> None:
-    old, new = open_side("folder"), open_side("log")
+@pytest.mark.parametrize(("source", "target"), WAYS)
+def test_a_second_move_finds_nothing_to_do(open_side: Open, source: str, target: str) -> None:
+    old, new = open_side(source), open_side(target)
     old.ask("core.save", content="one")
     assert move(old, new) == 1
     new.ask("core.save", content="two")
@@ -150,8 +85,9 @@ def test_a_second_move_finds_nothing_to_do(open_side: Open) -> None:
     assert new.contents() == {"one", "two"}
 
 
-def test_who_has_memories_at_both_places_keeps_both(open_side: Open) -> None:
-    old, new = open_side("folder"), open_side("log")
+@pytest.mark.parametrize(("source", "target"), WAYS)
+def test_who_has_memories_at_both_places_keeps_both(open_side: Open, source: str, target: str) -> None:
+    old, new = open_side(source), open_side(target)
     old.ask("core.save", content="one")
     new.ask("core.save", content="two")
     with pytest.raises(Conflict, match="The target has other memories of this user"):
@@ -161,19 +97,21 @@ def test_who_has_memories_at_both_places_keeps_both(open_side: Open) -> None:
     assert new.contents() == {"two"}
 
 
-def test_what_was_moved_to_one_place_is_not_moved_to_another(open_side: Open) -> None:
-    old, new, third = open_side("folder"), open_side("log"), open_side("log-3")
+@pytest.mark.parametrize(("source", "target"), WAYS)
+def test_what_was_moved_to_one_place_is_not_moved_to_another(open_side: Open, source: str, target: str) -> None:
+    old, new, third = open_side(source), open_side(target), open_side("log-3")
     old.ask("core.save", content="one")
     move(old, new)
-    with pytest.raises(Conflict, match="were moved to log before"):
+    with pytest.raises(Conflict, match=f"were moved to {target} before"):
         move(old, third)
     assert third.contents() == set()
 
 
-def test_a_move_that_was_cut_short_is_finished_by_the_next(open_side: Open) -> None:
-    old, new = open_side("folder"), open_side("log")
+@pytest.mark.parametrize(("source", "target"), WAYS)
+def test_a_move_that_was_cut_short_is_finished_by_the_next(open_side: Open, source: str, target: str) -> None:
+    old, new = open_side(source), open_side(target)
     old.ask("core.save", content="one")
-    cut_short(old, new, "_take")
+    cut_short(old, new, "take")
     with pytest.raises(Unavailable, match="run `steeltrap move` again"):
         old.ask("core.save", content="two")
     assert move(old, new) == 1
@@ -181,13 +119,14 @@ def test_a_move_that_was_cut_short_is_finished_by_the_next(open_side: Open) -> N
 
 
 @pytest.mark.parametrize(("source", "target"), WAYS)
-@pytest.mark.parametrize("step", ["_mark", "_take"])
+@pytest.mark.parametrize("step", ["mark", "take"])
 def test_nobody_writes_to_the_target_before_the_memories_are_there(
-    open_side: Open, monkeypatch: pytest.MonkeyPatch, source: str, target: str, step: str
+    open_side: Open, monkeypatch: pytest.MonkeyPatch, source: str, target: str, step: Literal["mark", "take"]
 ) -> None:
     old, new = open_side(source), open_side(target)
     old.ask("core.save", content="one")
-    original = getattr(moving, step)
+    place = type((old if step == "mark" else new).place)
+    original = getattr(place, step)
 
     def with_a_call_before(*arguments: Any) -> Any:
         with pytest.raises(Unavailable, match=f"These memories were moved to {source}: "):
@@ -195,20 +134,21 @@ def test_nobody_writes_to_the_target_before_the_memories_are_there(
         return original(*arguments)
 
     cut_short(old, new, step)
-    monkeypatch.setattr(moving, step, with_a_call_before)
+    monkeypatch.setattr(place, step, with_a_call_before)
     assert move(old, new) == 1
     assert open_side(target).contents() == {"one"}
 
 
+@pytest.mark.parametrize(("source", "target"), WAYS)
 @pytest.mark.parametrize("first_moves", [0, 2])
-@pytest.mark.parametrize("step", ["_mark", "_take"])
+@pytest.mark.parametrize("step", ["mark", "take"])
 def test_a_move_the_other_way_while_one_is_cut_short_takes_nothing_away(
-    open_side: Open, monkeypatch: pytest.MonkeyPatch, step: str, first_moves: int
+    open_side: Open, source: str, target: str, step: Literal["mark", "take"], first_moves: int
 ) -> None:
-    old, new = open_side("folder"), open_side("log")
+    old, new = open_side(source), open_side(target)
     old.ask("core.save", content="one")
-    for source, target in [(old, new), (new, old)][:first_moves]:
-        move(source, target)
+    for there, back in [(old, new), (new, old)][:first_moves]:
+        move(there, back)
     old.ask("core.save", content="two")
 
     cut_short(old, new, step)
@@ -217,39 +157,41 @@ def test_a_move_the_other_way_while_one_is_cut_short_takes_nothing_away(
     assert new.contents() == {"one", "two"}
 
 
+@pytest.mark.parametrize(("source", "target"), WAYS)
 def test_a_user_who_is_forgotten_while_a_move_begins_may_save_at_both_places(
-    open_side: Open, monkeypatch: pytest.MonkeyPatch
+    open_side: Open, monkeypatch: pytest.MonkeyPatch, source: str, target: str
 ) -> None:
-    old, new = open_side("folder"), open_side("log")
+    old, new = open_side(source), open_side(target)
     old.ask("core.save", content="one")
-    reserve = moving._reserve
+    reserve = type(new.place).reserve
 
     def reserve_and_forget(*arguments: Any) -> None:
         reserve(*arguments)
         old.store.forget_user(ANA)
 
-    monkeypatch.setattr(moving, "_reserve", reserve_and_forget)
+    monkeypatch.setattr(type(new.place), "reserve", reserve_and_forget)
     assert move(old, new) is None
     new.ask("core.save", content="two")
     assert new.contents() == {"two"}
 
 
+@pytest.mark.parametrize(("source", "target"), WAYS)
 @pytest.mark.parametrize("fault", [KeyboardInterrupt(), Unavailable("The bucket does not answer.", part="store")])
 def test_a_move_that_fails_leaves_everything_where_it_was(
-    open_side: Open, monkeypatch: pytest.MonkeyPatch, fault: BaseException
+    open_side: Open, monkeypatch: pytest.MonkeyPatch, fault: BaseException, source: str, target: str
 ) -> None:
-    old, new = open_side("folder"), open_side("log")
+    old, new = open_side(source), open_side(target)
     old.ask("core.save", content="one")
 
     def failing(*_: object) -> int:
         raise fault
 
     with monkeypatch.context() as patch:
-        patch.setattr(moving, "_take", failing)
+        patch.setattr(type(new.place), "take", failing)
         with pytest.raises(type(fault)):
             move(old, new)
     old.ask("core.save", content="two")
-    with pytest.raises(Unavailable, match="moved to folder: "):
+    with pytest.raises(Unavailable, match=f"moved to {source}: "):
         new.ask("core.save", content="too early")
     assert move(old, new) == 2
     assert new.contents() == {"one", "two"}
@@ -313,7 +255,7 @@ def test_who_still_uses_the_first_place_is_told_after_a_move_back_that_failed(
     first.ask("core.save", content="one")
     move(first, second)
     with monkeypatch.context() as patch:
-        patch.setattr(moving, "_take", killed)
+        patch.setattr(type(first.place), "take", killed)
         with pytest.raises(SystemExit):
             move(second, first)
     with pytest.raises(Unavailable, match=f"moved to {target}: "):
@@ -322,7 +264,7 @@ def test_who_still_uses_the_first_place_is_told_after_a_move_back_that_failed(
     assert move(second, first) == 1
 
 
-@pytest.mark.parametrize(("source", "target"), WAYS)
+@pytest.mark.parametrize(("source", "target"), FILES)
 def test_of_two_moves_at_once_one_that_fails_does_not_let_the_source_go_on_beside_the_other(
     open_side: Open, monkeypatch: pytest.MonkeyPatch, source: str, target: str
 ) -> None:
@@ -366,7 +308,7 @@ def test_who_was_forgotten_while_a_move_was_cut_short_may_begin_anew(
 ) -> None:
     old, new = open_side(source), open_side(target)
     old.ask("core.save", content="secret")
-    cut_short(old, new, "_mark")
+    cut_short(old, new, "mark")
     assert old.store.forget_user(ANA)
     if how == "a move":
         assert move(old, new) is None
@@ -394,7 +336,7 @@ def test_older_rows_are_not_taken_for_what_was_moved(open_side: Open, tmp_path: 
     copy = shutil.copytree(tmp_path / "folder", tmp_path / "backup")
     move(first, second)
     second.ask("core.save", content="two")
-    cut_short(second, first, "_take")
+    cut_short(second, first, "take")
     first.store.close()
     shutil.rmtree(tmp_path / "folder")
     copy.rename(tmp_path / "folder")

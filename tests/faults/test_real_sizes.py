@@ -169,7 +169,7 @@ def test_of_very_many_users_each_finds_their_own_and_is_moved_by_nobody(small: R
 
 def _everyones(client: Client, names: list[str]) -> Iterator[Item]:
     """A user's own item and one memory each."""
-    partition: Any = client.home.store._partition(UserRef(client.home.name), in_time())
+    partition: Any = client.home.store.partition(UserRef(client.home.name), in_time())
     for number, (name, id) in enumerate(zip(names, ids(len(names)), strict=True)):
         user = UserRef(name)
         put = users.creation(replace(partition, user=user, key=user.key)).put

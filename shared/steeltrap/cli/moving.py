@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from ..settings import Settings
 
 _PLACE = (
-    "A folder, or a URL: s3://bucket/prefix, gs://..., az://..., dynamodb://table?bases=..., "
-    "postgresql://user@host/database, file:///folder."
+    "A folder, a URL (s3://bucket/prefix, gs://..., az://..., dynamodb://table?bases=..., "
+    "postgresql://user@host/database, file:///folder), or `aws`: the tables and the index that the settings name."
 )
 
 
@@ -65,8 +65,8 @@ def move(
         before = f" {moved.done_before:,} had been moved before." if moved.done_before else ""
         total = f"{counted(moved.memories, 'memory', 'memories')} of {counted(moved.users, 'user', 'users')}"
         say(f"Moved {total} to {target}.{before}")
-        if moved.users and "://" not in source:
-            store = target if "://" in target else "sqlite"
+        if moved.users and source != "aws" and "://" not in source:
+            store = target if "://" in target or target == "aws" else "sqlite"
             say(f"Whoever uses {source} finds them by: steeltrap config set store {store} --data {source}")
     if moved.failures:
         raise typer.Exit(Exit.OTHER)

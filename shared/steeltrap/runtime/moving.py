@@ -1,30 +1,37 @@
-"""The memories of one place moved or copied to another: data folders and the URLs of logs, either way.
+"""The memories of one place moved or copied to another: data folders, the URLs of logs and `aws`, either way.
 
 A backup of a log is a backup of a data folder that has all of it, so that either can be restored as the other.
 """
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from ..errors import Conflict, InvalidInput, NotFound, SteeltrapError
 from ..model import Difference, UserRef
-from ..ports import Deadline, FileStore
+from ..ports import Clock, Deadline, Embedder, FileStore, MemoryStore
 from ..settings import Settings, read_settings
 from . import local
 from .clock import SystemClock
 
 if TYPE_CHECKING:
-    from ..stores.replica.moving import Place
+    from ..stores.replica.moving import FilePlace
     from ..stores.sqlite.backup import Manifest
     from ..stores.sqlite.restoring import Restored
+    from ..stores.table_place import TablePlace
 
 _USER_SECONDS: Final = 1800.0
+_TABLE_SECONDS: Final = 6 * 3600.0
+"""For a user in tables: DynamoDB takes 1,000 write units per second of one user, and a memory with its indexes has
+some 20."""
+_USERS_AT_ONCE: Final = 32
+"""Out of tables, where a move of a user mostly waits."""
 _LARGEST_FILE: Final = 4 * 1024**3
 
 
@@ -43,9 +50,9 @@ class Moves:
 def move(source: str, target: str, *, only: UserRef | None = None, advance: Callable[[int, int], None]) -> Moves:
     """Move all users' memories and exported files, or one user's, while others read and write them.
 
-    A place is a folder's path or a URL as STEELTRAP_STORE takes it. Each user is moved whole or not at all. API keys go
-    along once everybody has. Raises
-    InvalidInput for a place that isn't one, Unavailable for one that can't be reached.
+    A place is a folder's path, a URL as STEELTRAP_STORE takes it, or `aws`: the tables that the settings name. Each
+    user is moved whole or not at all. API keys go along once everybody has. Raises InvalidInput for a place that isn't
+    one, Unavailable for one that can't be reached.
     """
     from ..stores.replica.moving import move_user
 
@@ -121,7 +128,7 @@ def as_it_was(
 
 
 def _for_each(
-    work: "Callable[[UserRef, Place, Place, Deadline], int | None]",
+    work: Callable[[UserRef, Any, Any, Deadline], int | None],
     source: Settings,
     target: Settings,
     *,
@@ -130,48 +137,70 @@ def _for_each(
     advance: Callable[[int, int], None],
 ) -> Moves:
     moves = Moves()
+    seconds = _TABLE_SECONDS if "aws" in (source.store_kind, target.store_kind) else _USER_SECONDS
     with _opened(source) as (old, old_files), _opened(target) as (new, new_files):
         all_users = old.store.users_to_move if takes_away else old.store.users
         users: Sequence[UserRef] = [only] if only is not None else list(all_users())
-        for number, user in enumerate(users):
-            advance(number, len(users))
+
+        def work_on(user: UserRef) -> tuple[int | None, int] | SteeltrapError:
             try:
-                count = work(user, old, new, Deadline.after(_USER_SECONDS, SystemClock()))
-                moves.files += _copy_files(old_files, new_files, user, again=count is None)
+                count = work(user, old, new, Deadline.after(seconds, SystemClock()))
+                files = _copy_files(old_files, new_files, user, again=count is None)
                 if takes_away:  # at last: until then, the next move finds the user again
                     old.store.unlist(user)
             except SteeltrapError as error:
-                moves.failures.append((user, error.message))
-                continue
-            moves.users += count is not None
-            moves.done_before += count is None
-            moves.memories += count or 0
-        advance(len(users), len(users))
+                return error
+            return count, files
+
+        advance(0, len(users))
+        with ThreadPoolExecutor(_USERS_AT_ONCE) as pool:
+            outcomes = (pool.map if source.store_kind == "aws" else map)(work_on, users)
+            for number, (user, outcome) in enumerate(zip(users, outcomes, strict=True), 1):
+                advance(number, len(users))
+                if isinstance(outcome, SteeltrapError):
+                    moves.failures.append((user, outcome.message))
+                    continue
+                count, files = outcome
+                moves.users += count is not None
+                moves.done_before += count is None
+                moves.memories += count or 0
+                moves.files += files
     return moves
 
 
 def _settings_of(place: str) -> Settings:
-    if "://" in place:
+    if "://" in place or place == "aws":
         return read_settings(store=place)
     return read_settings(store="sqlite", data=Path(place).expanduser().absolute())
 
 
 @contextmanager
-def _opened(settings: Settings) -> "Iterator[tuple[Place, FileStore | None]]":
-    from ..stores.replica.moving import Place
+def _opened(settings: Settings) -> "Iterator[tuple[FilePlace | TablePlace, FileStore | None]]":
+    embedder, clock = local.open_embedder(settings), SystemClock()
+    with closing(local.open_store(settings, embedder, clock)) as store:
+        yield _place_of(settings, store, embedder, clock), local.open_files(settings)
+
+
+def _place_of(settings: Settings, store: MemoryStore, embedder: Embedder, clock: Clock) -> "FilePlace | TablePlace":
+    from ..stores.replica.moving import FilePlace
     from ..stores.sqlite import SqliteStore
 
-    store = local.open_store(settings, local.open_embedder(settings), SystemClock())
-    with ExitStack() as ending:
-        ending.callback(store.close)
-        assert isinstance(store, SqliteStore)
-        yield Place(settings.place, store), local.open_files(settings)
+    if isinstance(store, SqliteStore):
+        return FilePlace(settings.place, store)
+    from ..stores.dynamodb import DynamoStore
+    from ..stores.table_place import TablePlace
+
+    assert isinstance(store, DynamoStore)
+    return TablePlace(f"aws:{settings.memory_table}", store, embedder, clock)
 
 
 def _copy_keys(source: Settings, target: Settings, *, remove: bool = False) -> None:
     """Copy the API keys that the target lacks; with `remove` they are nowhere else then."""
     if source.keys_folder is not None:  # it is everybody's, wherever the memories are
         return
+    kinds = source.store_kind, target.store_kind
+    if "aws" in kinds and (read_settings().store_kind != "aws" or ("log" not in kinds and source.data == target.data)):
+        return  # the data folder has the keys of another store's servers, or those of both
     old, new = local.open_keys_folder(source), local.open_keys_folder(target)
     names = list(old.write_times())
     for name, content in zip(names, old.read(*names), strict=True):

@@ -184,6 +184,10 @@ class Tables:
         """Write items without a condition, in batches; what DynamoDB leaves undone is repeated."""
         self._write_all(self.memory, ({"PutRequest": {"Item": to_attributes(item)}} for item in items), deadline)
 
+    def put_usage(self, items: Iterable[Item], deadline: Deadline) -> None:
+        """Write how memories were read."""
+        self._write_all(self.usage, ({"PutRequest": {"Item": to_attributes(item)}} for item in items), deadline)
+
     def delete_all(self, user: str, keys: Iterable[str], deadline: Deadline) -> None:
         """Delete items without a condition, in batches."""
         self._write_all(self.memory, _deletions(user, keys), deadline)
@@ -298,8 +302,8 @@ class ChangedSinceRead(Exception):
 class Action:
     """One conditional write to one item.
 
-    `put` replaces the whole item; `set` and `remove` change attributes; with none of them, only the condition is
-    checked. `own` says that no other writer writes the same values.
+    `put` replaces the whole item; `set` and `remove` change attributes; `delete` removes it; with none of them, only
+    the condition is checked. `own` says that no other writer writes the same values.
     """
 
     key: str
@@ -310,6 +314,7 @@ class Action:
     remove: Sequence[str] = ()
     table: str | None = None
     own: bool = False
+    delete: bool = False
 
     @classmethod
     def on(
@@ -359,12 +364,12 @@ def _was_done(actions: Sequence[Action], cancelled: Cancelled) -> bool:
     return bool(own) and all(reason is not None and action.is_applied(reason[1]) for action, reason in own)
 
 
-def groups(actions: Iterable[Action]) -> Iterator[list[Action]]:
-    """The actions in groups that one transaction can hold."""
+def groups(actions: Iterable[Action], *, beside: int = 0) -> Iterator[list[Action]]:
+    """The actions in groups that one transaction can hold, `beside` so many other ones."""
     group: list[Action] = []
     size = 0
     for action in actions:
-        if group and (len(group) == MOST_ACTIONS or size + action.size > MOST_BYTES):
+        if group and (len(group) == MOST_ACTIONS - beside or size + action.size > MOST_BYTES):
             yield group
             group, size = [], 0
         group.append(action)
@@ -387,7 +392,7 @@ def _in_transaction(tables: Tables, user: str, action: Action) -> Attributes:
         request["Item"] = to_attributes(action.put)
     else:
         request["Key"] = to_attributes({"u": user, "k": action.key})
-        kind = "Update" if action.set or action.remove else "ConditionCheck"
+        kind = "Delete" if action.delete else "Update" if action.set or action.remove else "ConditionCheck"
         if kind == "Update":
             request["UpdateExpression"] = _update(action, names, values)
     if action.condition:

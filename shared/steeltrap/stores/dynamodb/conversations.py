@@ -9,7 +9,7 @@ from . import keys, users
 from .client import Action, Cancelled, run
 from .items import Item, number, text
 from .keys import OPEN
-from .partition import USER, Partition
+from .partition import USER, WRITE_SECONDS, Partition
 
 
 def turn_places(partition: Partition, created: Sequence[Memory]) -> Callable[[], dict[str, int]]:
@@ -82,7 +82,9 @@ def add_session(partition: Partition, session: Session) -> bool:
 
 def _put(partition: Partition, put: Action) -> None:
     """Put an item, with the user's own where this is their first. Raises Cancelled if the item's condition fails."""
+    whole = partition
     while True:
+        partition = whole.within(WRITE_SECONDS)
         user = partition.tables.get(partition.key, [keys.USER], USER, partition.deadline).get(keys.USER)
         if not partition.admit(user):
             users.finish_forgetting(partition)

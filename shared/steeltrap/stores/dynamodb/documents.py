@@ -87,13 +87,13 @@ def everything(tables: Tables, user: str, *, timeout: float, after: str = "") ->
 _BLOCK = 100
 
 
-def everyone(tables: Tables) -> Iterator[UserRef]:
-    """All users; someone who came a moment ago may be missing."""
+def everyone(tables: Tables, kind: str = keys.HERE) -> Iterator[UserRef]:
+    """All users whose memories are here, or who are `MOVED`; someone who came a moment ago may be missing."""
     request: Any = {
         "TableName": tables.memory,
         "IndexName": EVERYONE,
-        "KeyConditionExpression": "everyone = :user",
-        "ExpressionAttributeValues": {":user": {"S": "user"}},
+        "KeyConditionExpression": "everyone = :kind",
+        "ExpressionAttributeValues": {":kind": {"S": kind}},
     }
     while True:
         page = tables.call("query", request, tables.within(READ_SECONDS))
@@ -116,7 +116,8 @@ class DynamoTruth:
         self._block = block
 
     def users(self) -> Iterator[UserRef]:
-        return everyone(self._tables)
+        yield from everyone(self._tables)
+        yield from everyone(self._tables, keys.MOVED)
 
     def everything(self, *, after: str = "") -> Iterator[tuple[Sequence[Document | Tombstone], str]]:
         request: dict[str, Any] = {

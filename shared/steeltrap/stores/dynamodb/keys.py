@@ -149,6 +149,9 @@ OPEN: Final = "open"
 """The index of what waits: turns for an episode, memories for their look-around."""
 FOLD: Final = "by-text"
 EVERYONE: Final = "everyone"
+HERE: Final = "user"
+MOVED: Final = "moved"
+"""The kinds of users in the index of everyone: their memories are here, or were moved or are being moved."""
 
 _PLACE: Final = ("scope", "agent_id", "conversation_id", "expires_at", "deleted_at", "created_at")
 LISTED: Final = (

@@ -5,7 +5,7 @@ from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from typing import Any, Final, TypeVar
 
-from ...errors import Internal, other_embedder
+from ...errors import Internal, moved_away, other_embedder
 from ...model import Memory, UserRef
 from ...ports import Deadline
 from ...record import from_image
@@ -16,8 +16,18 @@ from .items import Item, Value, number, text
 T = TypeVar("T")
 S = TypeVar("S")
 
-USER: Final = ("k", "embedder", "dimension", "taking", "forgetting", "purges", "speakers", "analysis")
+USER: Final = ("k", "embedder", "dimension", "taking", "forgetting", "purges", "speakers", "analysis", "moved_to")
 """The attributes that are read of the user's own item."""
+
+
+def require_here(user: Item | None) -> None:
+    """Raises Unavailable for a user whose memories were moved to another place, as the user's own item says."""
+    if user is not None and "moved_to" in user:
+        raise moved_away(text(user, "moved_to"))
+
+
+WRITE_SECONDS: Final = 60.0
+"""A commit that has read the user's own item writes within this time or reads it again. No tool's call takes longer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +62,9 @@ class Partition:
     def admit(self, user: Item | None) -> bool:
         """Whether the user's memories may be read: not while they are being forgotten.
 
-        Raises Conflict for memories of another embedder.
+        Raises Conflict for memories of another embedder, Unavailable for those that were moved away.
         """
+        require_here(user)
         if user is None:
             return True
         embedder, dimension = text(user, "embedder"), number(user, "dimension")

@@ -18,7 +18,7 @@ from ...version import VERSION
 from . import items, keys, users
 from .client import Action, Cancelled, run
 from .items import Item, number, text
-from .partition import Partition
+from .partition import Partition, require_here
 
 _BLOCK: Final = 256
 
@@ -32,6 +32,7 @@ MakeEntries = Callable[[Sequence[Memory]], list[Entry]]
 def reembed(partition: Partition, make_entries: MakeEntries) -> int:
     """New vectors and tokens for all that can be searched; how many memories that was."""
     user = partition.tables.get(partition.key, [keys.USER], (), partition.deadline).get(keys.USER)
+    require_here(user)
     if user is None or "forgetting" in user:
         return 0
     maker = f"{partition.embedder} {partition.dimension} {VERSION}"

@@ -28,7 +28,7 @@ from ...text.words import WORDS_VERSION
 from . import conversations, items, keys, listing, usage
 from .client import MOST_ACTIONS, READ_SECONDS
 from .items import number, text
-from .partition import USER, Partition, T
+from .partition import USER, Partition, T, require_here
 from .searching import Searcher, Seen
 
 
@@ -105,6 +105,7 @@ class DynamoSpace:
         return listing.page(self._partition, filter, limit=limit, offset=offset, happened=happened)
 
     def walk(self, *, after: str | None = None, turns: bool = False) -> Iterator[Memory]:
+        self._require_here()
         return listing.walk(self._partition, after, turns)
 
     def images(self, *, earlier: bool = False) -> Iterator[Memory]:
@@ -130,9 +131,11 @@ class DynamoSpace:
         return self._searcher.speakers(self._reading)
 
     def scopes(self) -> dict[str, ScopeUse]:
+        self._require_here()
         return listing.scopes(self._partition)
 
     def sessions(self) -> list[Session]:
+        self._require_here()
         return conversations.read_sessions(self._reading)
 
     def add_session(self, session: Session) -> bool:
@@ -142,6 +145,7 @@ class DynamoSpace:
         return conversations.remove_session(self._partition, id)
 
     def imports(self) -> list[Import]:
+        self._require_here()
         return conversations.read_imports(self._reading)
 
     def put_import(self, run: Import) -> None:
@@ -208,7 +212,13 @@ class DynamoSpace:
         return reembedding.reembed(self._partition, make_entries)
 
     def statistics(self) -> Mapping[str, int]:
+        self._require_here()
         return listing.statistics(self._partition)
+
+    def _require_here(self) -> None:
+        """For reads that don't bring the user's own item along. Raises Unavailable for what was moved away."""
+        partition = self._reading
+        require_here(partition.tables.get(partition.key, [keys.USER], USER, partition.deadline).get(keys.USER))
 
     def _copies(self, partition: Partition, text: TextKey) -> int:
         places = (

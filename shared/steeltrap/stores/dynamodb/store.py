@@ -59,16 +59,26 @@ class DynamoStore:
         self._flusher: threading.Thread | None = None
 
     def space(self, user: UserRef, deadline: Deadline) -> DynamoSpace:
-        return DynamoSpace(self._partition(user, deadline), self._searcher, lambda: self._buffer(user))
+        return DynamoSpace(self.partition(user, deadline), self._searcher, lambda: self._buffer(user))
 
     def users(self) -> Iterator[UserRef]:
         return everyone(self.tables)
+
+    def users_to_move(self) -> Iterator[UserRef]:
+        """All users who were not moved away; those of a move that was cut short are among them."""
+        return self.users()
+
+    def unlist(self, user: UserRef) -> None:
+        """Take a user whose memories were moved out of `users`."""
+        from . import moving
+
+        moving.unlist(self.partition(user, self.tables.within(READ_SECONDS)))
 
     def forget_user(self, user: UserRef) -> bool:
         deadline = self.tables.within(_FORGET_SECONDS)
         usage.drop_all(self._buffer(user), deadline)
         self._searcher.forget_speakers(user.key)
-        return users.forget(self._partition(user, deadline))
+        return users.forget(self.partition(user, deadline))
 
     def load(self) -> None:
         """Make the clients now: it takes longest of all that the first call does."""
@@ -88,7 +98,7 @@ class DynamoStore:
             waiting = [(user, buffer) for user, buffer in self._buffers.items() if not buffer.is_idle()]
         deadline = self.tables.within(_FLUSH_SECONDS)
         for user, buffer in waiting:
-            usage.flush(self._partition(user, deadline), buffer, just_read=just_read)
+            usage.flush(self.partition(user, deadline), buffer, just_read=just_read)
 
     def close(self) -> None:
         self._closing.set()
@@ -100,7 +110,8 @@ class DynamoStore:
         if self._at_close is not None:
             self._at_close()
 
-    def _partition(self, user: UserRef, deadline: Deadline) -> Partition:
+    def partition(self, user: UserRef, deadline: Deadline) -> Partition:
+        """A user's part of the tables: for who moves all of it to another store."""
         return Partition(
             tables=self.tables,
             user=user,

@@ -221,10 +221,11 @@ def read_usage(partition: Partition, ids: Sequence[str]) -> dict[str, Usage]:
         usage_items: Iterable[Item] = partition.tables.get_usage(partition.key, ids_by_key, partition.deadline).values()
     else:
         usage_items = partition.tables.usage_items(partition.key, partition.deadline)
-    return {ids_by_key[text(item, "k")]: _usage(item) for item in usage_items if text(item, "k") in ids_by_key}
+    return {ids_by_key[text(item, "k")]: to_usage(item) for item in usage_items if text(item, "k") in ids_by_key}
 
 
-def _usage(item: Item) -> Usage:
+def to_usage(item: Item) -> Usage:
+    """The usage of an item."""
     return Usage(
         access_count=number(item, "count"),
         last_accessed_at=from_micros(number(item, "at")) if "at" in item else None,

@@ -14,7 +14,7 @@ from ...text.words import WORDS_VERSION
 from . import items, keys
 from .client import Action, Cancelled, Tables, run
 from .items import Item, Value, from_attributes, number, text, to_attributes
-from .partition import Partition
+from .partition import Partition, require_here
 
 _SECONDS: Final = 1.0
 """How long a call waits for its counter at most."""
@@ -126,7 +126,7 @@ def creation(partition: Partition) -> Action:
         "u": partition.key,
         "k": keys.USER,
         "w": keys.LAST_WRITE,
-        "everyone": "user",
+        "everyone": keys.HERE,
         "user_id": partition.user.user_id,
         "tenant": partition.user.tenant,
         "embedder": partition.embedder,
@@ -144,7 +144,10 @@ def unpurged(user: Item) -> Action:
 
 
 def count_purge(partition: Partition) -> Item | None:
-    """Let writes that began before know of a purge; the user's own item after it. None when there is no such user."""
+    """Let writes that began before know of a purge; the user's own item after it. None when there is no such user.
+
+    Raises Unavailable for one whose memories were moved away.
+    """
     request: Any = {
         "TableName": partition.tables.memory,
         "Key": {"u": {"S": partition.key}, "k": {"S": keys.USER}},
@@ -154,9 +157,11 @@ def count_purge(partition: Partition) -> Item | None:
         "ReturnValues": "ALL_NEW",
     }
     try:
-        return from_attributes(partition.tables.call("update_item", request, partition.deadline)["Attributes"])
+        user = from_attributes(partition.tables.call("update_item", request, partition.deadline)["Attributes"])
     except Cancelled:
         return count_purge(partition) if recreate(partition) else None
+    require_here(user)
+    return user
 
 
 def recreate(partition: Partition) -> bool:
@@ -241,10 +246,12 @@ def move_embedder(partition: Partition) -> int:
     microseconds. Raises SteeltrapError."""
     now = partition.now()
     values: Any = {"embedder": partition.embedder, "dimension": partition.dimension, "taking": now}
-    action = Action(keys.USER, "attribute_exists(#k)", set=values)
+    action = Action(keys.USER, "attribute_exists(#k) AND attribute_not_exists(#moved_to)", set=values)
     try:
         run(partition.tables, partition.key, [action], partition.deadline)
-    except Cancelled:
+    except Cancelled as cancelled:
+        [reason] = cancelled.reasons
+        require_here(reason and reason[1])
         raise SteeltrapError("The user was forgotten in the meantime; nothing is left to re-embed.") from None
     return now
 

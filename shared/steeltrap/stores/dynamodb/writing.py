@@ -42,7 +42,7 @@ from ...text.limits import canonical
 from . import conversations, items, keys, listing, purging, usage, users
 from .client import MOST_ACTIONS, MOST_BYTES, Action, Cancelled, ChangedSinceRead, groups, run
 from .items import Item, number, text
-from .partition import USER, Partition
+from .partition import USER, WRITE_SECONDS, Partition
 from .searching import Searcher, Seen
 
 
@@ -113,7 +113,7 @@ class _Plan:
 
 class _Commit:
     def __init__(self, partition: Partition, batch: Batch, duplicates: Duplicates, snapshot: Seen | None) -> None:
-        self._partition = partition
+        self._whole = self._partition = partition
         self._batch = batch
         self._closed = [id for id in map(canonical, batch.closed) if id]
         self._duplicates = duplicates
@@ -144,6 +144,7 @@ class _Commit:
                 time.sleep(min(random.uniform(0, _PAUSE), self._partition.deadline.left()))
 
     def _attempt(self) -> None:
+        self._partition = self._whole.within(WRITE_SECONDS)
         versions = self._look()
         now = from_micros(self._partition.now())
         writes = settle(self._batch, versions, self._duplicates, now, written_ids=self._written_ids)

@@ -1,4 +1,5 @@
-"""A user's memories moved whole from one place to another: between data folders and logs, either way.
+"""A user's memories moved whole from one place to another: between data folders and logs, either way, and by the same
+steps into other stores and out of them.
 
     the target is reserved: emptied, and it names the source    who has other memories there keeps them
       └─> the source is marked: it names the target            nobody changes it any more
@@ -9,14 +10,14 @@ that the other lacks. Each move has a token, and ends where it no longer finds i
 the next.
 """
 
-from collections.abc import Iterator, Mapping
-from contextlib import closing, suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from itertools import islice
 from pathlib import Path
 from secrets import token_hex
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import apsw
 
@@ -24,24 +25,97 @@ from ...errors import Conflict, SteeltrapError, Unavailable
 from ...model import UserRef
 from ...ports import Deadline
 from ..sqlite.connection import translated
-from ..sqlite.file import UserFile
+from ..sqlite.file import T, UserFile
 from ..sqlite.header import MOVED_TO
 from ..sqlite.schema import TABLES
 from ..sqlite.store import SqliteStore
 from .entries import newer
 
-_MOVE: Final = "move"
+MOVE: Final = "move"
 """The move, in `meta`, that has reserved or marked a file, or has put its rows there."""
 _BLOCK: Final = 1000
 """Rows that are read and written at once."""
 
 
+class Place(Protocol):
+    """A store, and the name that people know it by. All methods raise Unavailable."""
+
+    @property
+    def name(self) -> str: ...
+
+    def meta(self, user: UserRef, deadline: Deadline) -> Mapping[str, Any]:
+        """All that is said of a user: `generation` where memories are here, `MOVED_TO` and `MOVE` where a move wrote
+        so. Empty for a user of whom nothing is here."""
+        ...
+
+    def reserve(self, user: UserRef, source: str, move: str, deadline: Deadline) -> None:
+        """Empty it for a move, and say that the memories are at the source still. Raises Conflict."""
+        ...
+
+    def release(self, user: UserRef, source: str, deadline: Deadline) -> None:
+        """Remove a user for whom it is only reserved."""
+        ...
+
+    def withdraw(self, user: UserRef, move: str, deadline: Deadline) -> bool:
+        """End a move for which it is reserved. False where the memories are there, or another move came."""
+        ...
+
+    def mark(self, user: UserRef, target: str, move: str, deadline: Deadline) -> bool:
+        """Say where the memories are; nobody writes to them any more when it returns. False for a user without any.
+
+        Raises Conflict."""
+        ...
+
+    def unmark(self, user: UserRef, move: str, deadline: Deadline) -> None:
+        """Let the memories be used again, where it was this move that marked them."""
+        ...
+
+    def rows(self, user: UserRef, deadline: Deadline) -> AbstractContextManager[Path]:
+        """A user's file in SQLite with all that is here."""
+        ...
+
+    def take(self, user: UserRef, path: Path, source: str, move: str, deadline: Deadline) -> int:
+        """Put what a marked file has where it was reserved, compare both, and let it be used; how many memories it is.
+
+        Raises Conflict where another move came between."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
-class Place:
-    """A store, and the name that people know it by: the path of a folder, or a URL."""
+class FilePlace:
+    """A data folder by its path, or a log by its URL."""
 
     name: str
     store: SqliteStore
+
+    def meta(self, user: UserRef, deadline: Deadline) -> Mapping[str, Any]:
+        return _meta(self.store.open_file(user, deadline))
+
+    def reserve(self, user: UserRef, source: str, move: str, deadline: Deadline) -> None:
+        self._write(user, lambda connection: _reserve(connection, user, source, move), deadline)
+
+    def release(self, user: UserRef, source: str, deadline: Deadline) -> None:
+        self._write(user, lambda connection: _release(connection, source), deadline)
+
+    def withdraw(self, user: UserRef, move: str, deadline: Deadline) -> bool:
+        return self._write(user, lambda connection: _withdraw(connection, move), deadline)
+
+    def mark(self, user: UserRef, target: str, move: str, deadline: Deadline) -> bool:
+        return self._write(user, lambda connection: _mark(connection, target, move), deadline)
+
+    def unmark(self, user: UserRef, move: str, deadline: Deadline) -> None:
+        self._write(user, lambda connection: _unmark(connection, move), deadline)
+
+    @contextmanager
+    def rows(self, user: UserRef, deadline: Deadline) -> Iterator[Path]:
+        yield self.store.open_file(user, deadline).path
+
+    def take(self, user: UserRef, path: Path, source: str, move: str, deadline: Deadline) -> int:
+        return self._write(user, lambda connection: _take(connection, path, source, self.name, move), deadline)
+
+    def _write(self, user: UserRef, redo: Callable[[apsw.Connection], T], deadline: Deadline) -> T:
+        file = self.store.open_file(user, deadline)
+        return file.transaction("move", lambda connection, _: redo(connection), deadline)
 
 
 def move_user(user: UserRef, source: Place, target: Place, deadline: Deadline) -> int | None:
@@ -50,37 +124,38 @@ def move_user(user: UserRef, source: Place, target: Place, deadline: Deadline) -
     Raises Conflict where the target has other memories of the user, or the source was moved to a third place, and
     Unavailable. The source is as it was then, and the target names it.
     """
-    old, new = source.store.open_file(user, deadline), target.store.open_file(user, deadline)
-    here, there = _meta(old), _meta(new)
+    here, there = source.meta(user, deadline), target.meta(user, deadline)
     if not here and there.get(MOVED_TO) == source.name:  # the user was forgotten while a move was cut short
-        new.transaction("move", lambda connection, _: _release(connection, source.name), deadline)
+        target.release(user, source.name, deadline)
     if "generation" not in here:
         return None
     is_marked = here.get(MOVED_TO) == target.name
-    if is_marked and "generation" in there and there.get(_MOVE) == here.get(_MOVE):
+    if is_marked and "generation" in there and there.get(MOVE) == here.get(MOVE):
         return None
-    _require_unmoved(here, target.name)
+    require_unmoved(here, target.name)
     if is_marked and not there:
         raise Conflict(
             "These memories were moved to the target before, and it has none of this user: they were forgotten there, "
             "or it is another place now. What is left here was left as it is."
         )
     move = token_hex(8)
-    new.transaction("move", lambda connection, _: _reserve(connection, user, source.name, move), deadline)
+    target.reserve(user, source.name, move, deadline)
     try:
-        if not old.transaction("move", lambda connection, _: _mark(connection, target.name, move), deadline):
-            new.transaction("move", lambda connection, _: _release(connection, source.name), deadline)
+        if not source.mark(user, target.name, move, deadline):
+            target.release(user, source.name, deadline)
             return None
-        return new.transaction("move", lambda connection, _: _take(connection, old, source, target, move), deadline)
+        with source.rows(user, deadline) as path:
+            return target.take(user, path, source.name, move, deadline)
     except BaseException:
+        ends = Deadline.after(deadline.seconds, deadline.clock)  # the time may be over
         with suppress(SteeltrapError):
             # It writes, so a log whose answer was lost says now whether the rows are there.
-            if new.transaction("move", lambda connection, _: _withdraw(connection, move), deadline):
-                old.transaction("move", lambda connection, _: _unmark(connection, move), deadline)
+            if target.withdraw(user, move, ends):
+                source.unmark(user, move, ends)
         raise
 
 
-def copy_user(user: UserRef, source: Place, target: Place, deadline: Deadline) -> int | None:
+def copy_user(user: UserRef, source: FilePlace, target: FilePlace, deadline: Deadline) -> int | None:
     """Copy a user's memories as of one moment; returns how many they are, deleted ones too, or None if there are none.
 
     Raises Conflict where the target has memories of the user, Unavailable.
@@ -96,21 +171,35 @@ def _meta(file: UserFile) -> Mapping[str, Any]:
     """The `meta` of a file; nothing where there is no file."""
     if not file.is_there():
         return {}
-    with _reading(file.path) as connection:
+    with reading(file.path) as connection:
         return dict(connection.execute("SELECT key, value FROM meta"))
 
 
-def _reading(path: Path) -> "closing[apsw.Connection]":
+def reading(path: Path) -> "closing[apsw.Connection]":
+    """A connection to read a user's file by, whatever it says of itself."""
     with translated(path):
         connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
         connection.set_busy_timeout(10_000)
     return closing(connection)
 
 
-def _require_unmoved(meta: Mapping[str, Any], target: str) -> None:
+def require_unmoved(meta: Mapping[str, Any], target: str) -> None:
     """Raises Conflict for memories that were moved to a third place."""
     if meta.get(MOVED_TO, target) != target:
         raise Conflict(f"The memories of this user were moved to {meta[MOVED_TO]} before: move them from there.")
+
+
+def require_room(meta: Mapping[str, Any], source: str) -> None:
+    """Raises Conflict for memories of a target that are not what was moved to the source before."""
+    if meta.get(MOVED_TO, source) != source:
+        raise Conflict(f"The target has what was moved to {meta[MOVED_TO]} before: move this user there first.")
+    if meta and MOVED_TO not in meta:
+        raise Conflict("The target has other memories of this user; they were left as they are.")
+
+
+def came_between() -> Conflict:
+    """The error of a move that no longer finds its token."""
+    return Conflict("Another move of this user came between; run `steeltrap move` again.")
 
 
 def _reserve(connection: apsw.Connection, user: UserRef, source: str, move: str) -> None:
@@ -119,61 +208,57 @@ def _reserve(connection: apsw.Connection, user: UserRef, source: str, move: str)
     What was moved to the source before goes, so that a move the other way, while this one is cut short, finds nothing.
     Raises Conflict where the file has other memories.
     """
-    meta = dict(connection.execute("SELECT key, value FROM meta"))
-    if meta.get(MOVED_TO, source) != source:
-        raise Conflict(f"The target has what was moved to {meta[MOVED_TO]} before: move this user there first.")
-    if meta and MOVED_TO not in meta:
-        raise Conflict("The target has other memories of this user; they were left as they are.")
+    require_room(dict(connection.execute("SELECT key, value FROM meta")), source)
     for table in TABLES:
         connection.execute(f"DELETE FROM {table}")
-    reservation = {"user_id": user.user_id, "tenant": user.tenant, MOVED_TO: source, _MOVE: move}
+    reservation = {"user_id": user.user_id, "tenant": user.tenant, MOVED_TO: source, MOVE: move}
     connection.executemany("INSERT INTO meta (key, value) VALUES (?, ?)", reservation.items())
 
 
 def _release(connection: apsw.Connection, source: str) -> None:
     """Make a file that is only reserved for the memories of a source an empty one again."""
-    if _sign(connection)[0] == source:
+    if sign(connection)[0] == source:
         connection.execute("DELETE FROM meta WHERE NOT EXISTS (SELECT 1 FROM meta WHERE key = 'generation')")
 
 
 def _withdraw(connection: apsw.Connection, move: str) -> bool:
     """End a move in the file that it has reserved. False where the rows are there, or another move came."""
-    if connection.execute("SELECT 1 FROM meta WHERE key = 'generation'").get or _sign(connection)[1] != move:
+    if connection.execute("SELECT 1 FROM meta WHERE key = 'generation'").get or sign(connection)[1] != move:
         return False
-    connection.execute("UPDATE meta SET value = ? WHERE key = ?", (token_hex(8), _MOVE))
+    connection.execute("UPDATE meta SET value = ? WHERE key = ?", (token_hex(8), MOVE))
     return True
 
 
 def _mark(connection: apsw.Connection, target: str, move: str) -> bool:
     """Say in a file where its memories are. False for a file without any."""
     meta = dict(connection.execute("SELECT key, value FROM meta"))
-    _require_unmoved(meta, target)
+    require_unmoved(meta, target)
     if "generation" not in meta:
         return False
-    signs = [(MOVED_TO, target), (_MOVE, move)]
+    signs = [(MOVED_TO, target), (MOVE, move)]
     connection.executemany("INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)", signs)
     return True
 
 
 def _unmark(connection: apsw.Connection, move: str) -> None:
     """Let the memories of a file be used again, where it was this move that marked it."""
-    if _sign(connection)[1] == move:
+    if sign(connection)[1] == move:
         connection.execute("DELETE FROM meta WHERE key = ?", (MOVED_TO,))
 
 
-def _sign(connection: apsw.Connection) -> tuple[str | None, str | None]:
+def sign(connection: apsw.Connection) -> tuple[str | None, str | None]:
     """The place at which the memories of a file are, if it is another one, and the move that wrote so."""
-    meta = dict(connection.execute("SELECT key, value FROM meta WHERE key IN (?, ?)", (MOVED_TO, _MOVE)))
-    return meta.get(MOVED_TO), meta.get(_MOVE)
+    meta = dict(connection.execute("SELECT key, value FROM meta WHERE key IN (?, ?)", (MOVED_TO, MOVE)))
+    return meta.get(MOVED_TO), meta.get(MOVE)
 
 
-def _take(connection: apsw.Connection, old: UserFile, source: Place, target: Place, move: str) -> int:
+def _take(connection: apsw.Connection, path: Path, source: str, target: str, move: str) -> int:
     """Put the rows of a marked file into the one that was reserved for them; how many memories they are."""
-    is_reserved = _sign(connection) == (source.name, move)
+    is_reserved = sign(connection) == (source, move)
     if is_reserved:
-        replace_rows(connection, old.path)
-    if not is_reserved or _sign(connection) != (target.name, move):
-        raise Conflict("Another move of this user came between; run `steeltrap move` again.")
+        replace_rows(connection, path)
+    if not is_reserved or sign(connection) != (target, move):
+        raise came_between()
     _unmark(connection, move)
     return _count(connection)
 
@@ -196,7 +281,7 @@ def replace_rows(connection: apsw.Connection, path: Path) -> None:
 
     Raises Unavailable for a file with other tables.
     """
-    with _reading(path) as reader:
+    with reading(path) as reader:
         reader.execute("BEGIN")
         for table in TABLES:
             columns = _columns(reader, table)

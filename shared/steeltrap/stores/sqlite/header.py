@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 
 import apsw
 
-from ...errors import Conflict, Unavailable, other_embedder
+from ...errors import Conflict, Unavailable, moved_away, other_embedder
 from ...model import Memory, UserRef
 from ...model.frozen import frozen
 from ...ports import Entry
@@ -208,12 +208,7 @@ class Header:
         if meta and owner(meta) != self.user:
             raise not_the_users(path)
         if MOVED_TO in meta and not (may_be_reserved and "generation" not in meta):
-            raise Unavailable(
-                f"These memories were moved to {meta[MOVED_TO]}: use the store there. If it has none of them, the move "
-                "was cut short: run `steeltrap move` again.",
-                retryable=False,
-                part="store",
-            )
+            raise moved_away(meta[MOVED_TO])
         if meta.get("words_version", 0) > WORDS_VERSION:
             # Its words would not be found by ours, and ours not by its.
             raise Unavailable(

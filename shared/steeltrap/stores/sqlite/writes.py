@@ -31,7 +31,7 @@ from .rows import (
     to_terms,
 )
 
-_INSERT = f"INSERT INTO memory ({COLUMNS}) VALUES ({PLACES})"
+_INSERT = f"INSERT INTO memory (n, {COLUMNS}) VALUES (?, {PLACES})"
 _UPDATE = f"UPDATE memory SET {ASSIGNMENTS} WHERE n = ?"
 
 
@@ -94,9 +94,9 @@ def commit(file: UserFile, changes: Sequence[Change], clock: Clock, deadline: De
     file.transaction("change", redo, deadline)
 
 
-def create(connection: apsw.Connection, write: Create, number: int) -> None:
-    """Add a memory."""
-    connection.execute(_INSERT, to_row(write.entry, number))
+def create(connection: apsw.Connection, write: Create, number: int, *, n: int | None = None) -> None:
+    """Add a memory, as the last row or one of a number."""
+    connection.execute(_INSERT, (n, *to_row(write.entry, number)))
     n = connection.last_insert_rowid()
     _write_around(connection, n, write.entry, fresh=True)
     reading.note_open_turn(connection, n, write.entry.memory)
