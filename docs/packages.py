@@ -127,7 +127,8 @@ def _size(name: str) -> float:
     files = [Path(str(each.locate())) for each in _distribution(name).files or ()]
     if name == "steeltrap":  # installed from this folder, which an entry of its files only names
         files = [*(Path(__file__).parents[1] / "shared" / "steeltrap").rglob("*")]
-    kept = (each for each in files if each.suffix != ".pyc" and each.is_file())
+    # RECORD lists the bytecode too, where an installer has made it.
+    kept = (each for each in files if each.suffix != ".pyc" and each.name != "RECORD" and each.is_file())
     return sum(each.stat().st_size for each in kept) / _MB
 
 

@@ -6,7 +6,6 @@ catalogue; importing it needs no environment and no store, and a toolset is impo
 
 import sys
 from collections.abc import Iterator, Mapping
-from functools import cache
 from typing import TYPE_CHECKING, Final
 
 from ..errors import NotFound, unknown_name
@@ -24,7 +23,10 @@ class _Toolsets(Mapping[str, "Toolset"]):
     def __getitem__(self, name: str) -> "Toolset":
         if name not in _NAMES:
             raise KeyError(name)
-        return _imported(name)
+        path = f"{__name__}.{name}" if name in _OUR_OWN else f"{__name__}.dialects.{name}"
+        __import__(path)  # waits where another thread is importing it
+        toolset: Toolset = getattr(sys.modules[path], name.upper())
+        return toolset
 
     def __contains__(self, name: object) -> bool:
         return name in _NAMES
@@ -34,14 +36,6 @@ class _Toolsets(Mapping[str, "Toolset"]):
 
     def __len__(self) -> int:
         return len(_NAMES)
-
-
-@cache
-def _imported(name: str) -> "Toolset":
-    path = f"{__name__}.{name}" if name in _OUR_OWN else f"{__name__}.dialects.{name}"
-    __import__(path)  # waits where another thread is importing it
-    toolset: Toolset = getattr(sys.modules[path], name.upper())
-    return toolset
 
 
 class Catalogue:
