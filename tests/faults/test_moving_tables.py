@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from moving_sides import *  # noqa: F403 - the fixtures
-from moving_sides import ANA, Open, Side, move
+from moving_sides import ANA, Open, Side, cut_short, killed, move
 
 from clock import SettableClock
 from contracts.entries import embed, memory, query, turn
@@ -20,7 +20,7 @@ from steeltrap.errors import Conflict, SteeltrapError, Unavailable
 from steeltrap.model import Message
 from steeltrap.ports import Create, LatestWrites, OpenTurns, Space
 from steeltrap.record import to_image
-from steeltrap.stores.dynamodb import moving, purging
+from steeltrap.stores.dynamodb import keys, moving, purging, users
 from steeltrap.stores.dynamodb.documents import DynamoTruth
 from steeltrap.stores.dynamodb.partition import WRITE_SECONDS, Partition
 from steeltrap.stores.replica.moving import move_user
@@ -350,3 +350,54 @@ def test_a_user_who_is_forgotten_while_memories_are_written_to_the_tables_does_n
     with pytest.raises(Conflict, match="they were forgotten there"):
         move(log, aws)
     assert aws.contents() == set()
+
+
+def test_a_user_who_is_being_moved_out_of_the_tables_is_not_forgotten_in_them_alone(open_side: Open) -> None:
+    aws, log = open_side("aws"), open_side("log")
+    aws.ask("core.save", content="one")
+    cut_short(aws, log, "take")
+    with pytest.raises(Unavailable, match="moved to log"):
+        aws.store.forget_user(ANA)
+    assert move(aws, log) == 1
+    assert aws.store.forget_user(ANA), "what is left of a move that has ended"
+    assert log.contents() == {"one"}
+
+
+def test_a_user_who_is_being_forgotten_in_the_tables_is_not_moved_there(
+    open_side: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log, aws = open_side("log"), open_side("aws")
+    log.ask("core.save", content="one")
+    aws.ask("core.save", content="secret")
+    with monkeypatch.context() as patch:
+        patch.setattr(users, "finish_forgetting", killed)
+        with pytest.raises(SystemExit):
+            aws.store.forget_user(ANA)
+    with pytest.raises(Conflict, match="This user is being forgotten"):
+        move(log, aws)
+    assert log.contents() == {"one"}
+    assert aws.store.forget_user(ANA)
+    assert move(log, aws) == 1
+    assert aws.contents() == {"one"}
+
+
+def test_what_a_failed_move_brought_is_removed_once_the_source_is_used_again(
+    open_side: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log, aws = open_side("log"), open_side("aws")
+    log.ask("core.save", content="one")
+    clean = TablePlace.clean
+
+    def clean_beside_a_save(self: TablePlace, *arguments: Any) -> None:
+        log.ask("core.save", content="two")
+        clean(self, *arguments)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(moving, "open", killed)
+        patch.setattr(TablePlace, "clean", clean_beside_a_save)
+        with pytest.raises(SystemExit):
+            move(log, aws)
+    left = table_place(aws).store.partition(ANA, in_time()).under(keys.MEMORIES)
+    assert all("gone" in item for item in left)
+    assert log.contents() == {"one", "two"}
+    assert move(log, aws) == 2

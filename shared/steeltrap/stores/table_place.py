@@ -5,7 +5,7 @@ They go by way of a user's file in SQLite, which all other places have.
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
@@ -14,7 +14,7 @@ from typing import Any
 
 import apsw
 
-from ..errors import SteeltrapError, Unavailable
+from ..errors import Unavailable
 from ..model import UserRef
 from ..ports import Clock, Deadline, Embedder
 from ..ports.moving import Beside, Stored
@@ -56,6 +56,10 @@ class TablePlace:
     def withdraw(self, user: UserRef, move: str, deadline: Deadline) -> bool:
         return moving.withdraw(self.store.partition(user, deadline), move)
 
+    def clean(self, user: UserRef, deadline: Deadline) -> None:
+        with _alone():
+            moving.clean(self.store.partition(user, deadline))
+
     def mark(self, user: UserRef, target: str, move: str, deadline: Deadline) -> bool:
         require_unmoved(self.meta(user, deadline), target)
         with _alone():
@@ -93,23 +97,18 @@ class TablePlace:
 
     def take(self, user: UserRef, path: Path, source: str, move: str, deadline: Deadline) -> int:
         partition, tally = self.store.partition(user, deadline), Tally()
-        try:
-            with _alone(), reading(path) as connection:
-                connection.execute("BEGIN")
-                if sign(connection) != (self.name, move):
-                    raise came_between()
-                name, dimension = rows.embedder_of(connection)
-                partition.admit({"embedder": name, "dimension": dimension})
-                beside = rows.beside(connection)
-                count = int(connection.execute("SELECT count(*) FROM memory").get)
-                moving.put(partition, tally.over(rows.stored(connection, dimension)), count, beside, move)
-                copied = replace(moving.beside(partition), analysis=beside.analysis)  # it is written at the end
-                tally.require_equal(moving.stored(partition), beside, copied)
-                moving.open(partition, beside, move)
-        except BaseException:
-            with suppress(SteeltrapError), _alone():  # what is left would outlive what is forgotten at the source
-                moving.clear(partition, move)
-            raise
+        with _alone(), reading(path) as connection:
+            connection.execute("BEGIN")
+            if sign(connection) != (self.name, move):
+                raise came_between()
+            name, dimension = rows.embedder_of(connection)
+            partition.admit({"embedder": name, "dimension": dimension})
+            beside = rows.beside(connection)
+            count = int(connection.execute("SELECT count(*) FROM memory").get)
+            moving.put(partition, tally.over(rows.stored(connection, dimension)), count, beside, move)
+            copied = replace(moving.beside(partition), analysis=beside.analysis)  # it is written at the end
+            tally.require_equal(moving.stored(partition), beside, copied)
+            moving.open(partition, beside, move)
         return tally.count
 
 

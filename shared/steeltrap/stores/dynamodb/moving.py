@@ -18,7 +18,7 @@ from secrets import token_hex
 from typing import Final
 
 from ...changes.images import entry, out_of_search
-from ...errors import Conflict, Internal
+from ...errors import Conflict, Internal, Unavailable
 from ...model import Revision, Usage, to_micros
 from ...ports import TOMBSTONE_SECONDS, Create, Entry
 from ...ports.moving import Beside, Stored
@@ -47,14 +47,15 @@ def own_item(partition: Partition) -> Item | None:
 def reserve(partition: Partition, source: str, move: str) -> None:
     """Say that the memories are at the source still, and remove what was moved there, or what an earlier move brought.
 
-    Whoever calls has looked whether there are other ones. Raises Cancelled where another move came between.
+    Whoever calls has looked whether there are other ones. Raises Conflict for a user who is being forgotten, Cancelled
+    where another move came between.
     """
     user = own_item(partition)
     if user is not None and "forgetting" in user:
-        users.finish_forgetting(partition)
-        user = None
+        raise Conflict("This user is being forgotten: run `steeltrap admin forget-user` to its end first.")
     signs: Item = {"everyone": keys.MOVED, "moved_to": source, "move": move, "reserved": 1}
-    condition = "attribute_not_exists(#k)" if user is None else "#moved_to = :moved_to"
+    is_free = "attribute_not_exists(#k)"
+    condition = is_free if user is None else "#moved_to = :moved_to AND attribute_not_exists(#forgetting)"
     values: Item = {} if user is None else {":moved_to": source}
     put = (users.creation(partition).put or {}) | signs
     run(partition.tables, partition.key, [Action(keys.USER, condition, values, put=put, own=True)], partition.deadline)
@@ -86,16 +87,21 @@ def release(partition: Partition, source: str) -> None:
     """Remove a user for whom there is only a reservation for the memories of a source."""
     user = _user(partition)
     if user is not None and "reserved" in user and user["moved_to"] == source:
-        clear(partition, text(user, "move"))
-        partition.tables.delete_all(partition.key, [keys.USER], partition.deadline)
+        move = text(user, "move")
+        clear(partition, move)
+        run(partition.tables, partition.key, [replace(_is_reserved(move), delete=True)], partition.deadline)
 
 
 def withdraw(partition: Partition, move: str) -> bool:
     """End a move for which the user's item is reserved. False where the memories are there, or another move came."""
-    return _is_run(
-        partition,
-        Action(keys.USER, "#move = :move AND attribute_exists(#reserved)", {":move": move}, set={"move": token_hex(8)}),
-    )
+    return _is_run(partition, replace(_is_reserved(move), set={"move": token_hex(8)}, own=True))
+
+
+def clean(partition: Partition) -> None:
+    """Remove what a move that failed has brought: it would outlive what is forgotten at the source."""
+    user = _user(partition)
+    if user is not None and "reserved" in user:
+        clear(partition, text(user, "move"))
 
 
 def mark(partition: Partition, target: str, move: str) -> bool:
@@ -149,6 +155,11 @@ def stored(partition: Partition) -> Iterator[Stored]:
             id = keys.id_of(text(item, "k"))
             if image is None or (search is None and "search_at" in item):
                 raise Internal("A part of a memory is missing in the store; restore it from a backup.", id=id)
+            if id not in places:
+                raise Unavailable(
+                    "An earlier release wrote while the memories were moved; nothing was changed. Try again.",
+                    part="store",
+                )
             n, written = places[id]
             yield Stored(
                 memory=from_image(image),

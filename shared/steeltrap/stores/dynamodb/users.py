@@ -179,13 +179,17 @@ def recreate(partition: Partition) -> bool:
 def forget(partition: Partition) -> bool:
     """Remove everything of a user. False when there was nothing.
 
-    Nothing of it is read from the first moment on; whoever writes meanwhile finishes the forgetting first.
+    Nothing of it is read from the first moment on; whoever writes meanwhile finishes the forgetting first. Raises
+    Unavailable for one whose memories are being moved elsewhere: they would be forgotten here only.
     """
     forget_counters(partition)
-    mark = Action(keys.USER, "attribute_exists(#k)", set={"forgetting": 1})
+    condition = "attribute_exists(#k) AND (attribute_not_exists(#moved_to) OR #everyone = :moved)"
+    mark = Action(keys.USER, condition, {":moved": keys.MOVED}, set={"forgetting": 1})
     try:
         run(partition.tables, partition.key, [mark], partition.deadline)
-    except Cancelled:
+    except Cancelled as cancelled:
+        [reason] = cancelled.reasons
+        require_here(reason and reason[1])
         return recreate(partition) and forget(partition)
     finish_forgetting(partition)
     return True

@@ -141,7 +141,7 @@ class _Commit:
                 return
             except ChangedSinceRead:
                 # Whoever came first is not met again at once.
-                time.sleep(min(random.uniform(0, _PAUSE), self._partition.deadline.left()))
+                time.sleep(min(random.uniform(0, _PAUSE), self._whole.deadline.left()))
 
     def _attempt(self) -> None:
         self._partition = self._whole.within(WRITE_SECONDS)

@@ -60,6 +60,10 @@ class Place(Protocol):
         """End a move for which it is reserved. False where the memories are there, or another move came."""
         ...
 
+    def clean(self, user: UserRef, deadline: Deadline) -> None:
+        """Remove what a move that failed has brought."""
+        ...
+
     def mark(self, user: UserRef, target: str, move: str, deadline: Deadline) -> bool:
         """Say where the memories are; nobody writes to them any more when it returns. False for a user without any.
 
@@ -99,6 +103,9 @@ class FilePlace:
 
     def withdraw(self, user: UserRef, move: str, deadline: Deadline) -> bool:
         return self._write(user, lambda connection: _withdraw(connection, move), deadline)
+
+    def clean(self, user: UserRef, deadline: Deadline) -> None:
+        """A transaction that failed has brought nothing."""
 
     def mark(self, user: UserRef, target: str, move: str, deadline: Deadline) -> bool:
         return self._write(user, lambda connection: _mark(connection, target, move), deadline)
@@ -152,6 +159,7 @@ def move_user(user: UserRef, source: Place, target: Place, deadline: Deadline) -
             # It writes, so a log whose answer was lost says now whether the rows are there.
             if target.withdraw(user, move, ends):
                 source.unmark(user, move, ends)
+                target.clean(user, ends)
         raise
 
 
