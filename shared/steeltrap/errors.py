@@ -243,6 +243,11 @@ def other_embedder(embedder: str, dimension: int, own: str, own_dimension: int) 
     )
 
 
+def being_embedded() -> Conflict:
+    """The error for memories whose vectors are half another embedder's."""
+    return Conflict("These memories are being re-embedded: run `steeltrap reembed` to its end first.", part="embedder")
+
+
 def unknown_name(kind: str, name: str, names: Collection[str], *, of: str = "") -> NotFound:
     """The error for a name that is none of `names`, such as of a tool: it gives the nearest one, or all."""
     from difflib import get_close_matches

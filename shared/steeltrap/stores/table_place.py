@@ -14,14 +14,13 @@ from typing import Any
 
 import apsw
 
-from ..errors import Unavailable
 from ..model import UserRef
 from ..ports import Clock, Deadline, Embedder
 from ..ports.moving import Beside, Stored
 from ..record import to_image
 from .dynamodb import DynamoStore, moving
 from .dynamodb.client import Cancelled
-from .replica.moving import MOVE, came_between, reading, require_room, require_unmoved, sign
+from .replica.moving import MOVE, came_between, differs, reading, require_room, require_unmoved, sign
 from .sqlite import SqliteStore
 from .sqlite import moving as rows
 from .sqlite.header import MOVED_TO
@@ -143,4 +142,4 @@ class Tally:
         for _ in other.over(memories):
             pass
         if (other.count, other._digest, copied) != (self.count, self._digest, beside):
-            raise Unavailable("The copy differs from what was copied; nothing was changed. Try again.", part="store")
+            raise differs()

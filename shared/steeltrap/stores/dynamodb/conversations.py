@@ -85,7 +85,7 @@ def _put(partition: Partition, put: Action) -> None:
     whole = partition
     while True:
         partition = whole.within(WRITE_SECONDS)
-        user = partition.tables.get(partition.key, [keys.USER], USER, partition.deadline).get(keys.USER)
+        user = partition.user_item(USER)
         if not partition.admit(user):
             users.finish_forgetting(partition)
             continue

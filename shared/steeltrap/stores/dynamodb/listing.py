@@ -94,7 +94,7 @@ def walk(partition: Partition, after: str | None, turns: bool) -> Iterator[Memor
 
 def images(partition: Partition, *, earlier: bool) -> Iterator[Memory]:
     """Every image, of turns, deleted and expired memories too, or every one that an update replaced."""
-    if not partition.admit(partition.tables.get(partition.key, [keys.USER], USER, partition.deadline).get(keys.USER)):
+    if not partition.admit(partition.user_item(USER)):
         return
     names = {"ProjectionExpression": ", ".join(f"#{name}" for name in items.IMAGE)}
     aliases = {"ExpressionAttributeNames": {f"#{name}": name for name in items.IMAGE}}

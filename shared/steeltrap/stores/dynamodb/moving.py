@@ -18,7 +18,7 @@ from secrets import token_hex
 from typing import Final
 
 from ...changes.images import entry, out_of_search
-from ...errors import Conflict, Internal, Unavailable
+from ...errors import Conflict, Unavailable, being_embedded
 from ...model import Revision, Usage, to_micros
 from ...ports import TOMBSTONE_SECONDS, Create, Entry
 from ...ports.moving import Beside, Stored
@@ -26,7 +26,7 @@ from ...record import from_image, import_to_image
 from . import conversations, items, keys, listing, users
 from .client import Action, Cancelled, groups, run
 from .items import Item, number, text
-from .partition import WRITE_SECONDS, Partition
+from .partition import WRITE_SECONDS, Partition, incomplete
 from .searching import last_before
 from .usage import to_usage
 from .writing import hints
@@ -38,9 +38,9 @@ _BLOCK: Final = 100
 
 def own_item(partition: Partition) -> Item | None:
     """The user's own item as it is; None for a user of whom nothing is here."""
-    user = _user(partition)
+    user = partition.user_item()
     if user is None and _has_memories(partition) and users.recreate(partition):
-        user = _user(partition)
+        user = partition.user_item()
     return user
 
 
@@ -85,7 +85,7 @@ def clear(partition: Partition, move: str) -> None:
 
 def release(partition: Partition, source: str) -> None:
     """Remove a user for whom there is only a reservation for the memories of a source."""
-    user = _user(partition)
+    user = partition.user_item()
     if user is not None and "reserved" in user and user["moved_to"] == source:
         move = text(user, "move")
         clear(partition, move)
@@ -99,7 +99,7 @@ def withdraw(partition: Partition, move: str) -> bool:
 
 def clean(partition: Partition) -> None:
     """Remove what a move that failed has brought: it would outlive what is forgotten at the source."""
-    user = _user(partition)
+    user = partition.user_item()
     if user is not None and "reserved" in user:
         clear(partition, text(user, "move"))
 
@@ -137,11 +137,6 @@ def unlist(partition: Partition) -> None:
     _is_run(partition, Action(keys.USER, "attribute_exists(#moved_to)", set={"everyone": keys.MOVED}))
 
 
-def being_embedded() -> Conflict:
-    """The error for memories whose vectors are half another embedder's."""
-    return Conflict("These memories are being re-embedded: run `steeltrap reembed` to its end first.", part="embedder")
-
-
 def stored(partition: Partition) -> Iterator[Stored]:
     """All memories of a user, by id, whether or not they were moved."""
     places = _places(partition)
@@ -154,7 +149,7 @@ def stored(partition: Partition) -> Iterator[Stored]:
         for item, image, search in zip(block, images, searches, strict=True):
             id = keys.id_of(text(item, "k"))
             if image is None or (search is None and "search_at" in item):
-                raise Internal("A part of a memory is missing in the store; restore it from a backup.", id=id)
+                raise incomplete(id)
             if id not in places:
                 raise Unavailable(
                     "An earlier release wrote while the memories were moved; nothing was changed. Try again.",
@@ -174,7 +169,7 @@ def stored(partition: Partition) -> Iterator[Stored]:
 
 def beside(partition: Partition) -> Beside:
     """All that a user has beside memories."""
-    user = _user(partition) or {}
+    user = partition.user_item() or {}
     return Beside(
         sessions=tuple(conversations.read_sessions(partition)),
         imports=tuple(conversations.read_imports(partition)),
@@ -216,10 +211,6 @@ def _is_run(partition: Partition, action: Action) -> bool:
     except Cancelled:
         return False
     return True
-
-
-def _user(partition: Partition) -> Item | None:
-    return partition.tables.get(partition.key, [keys.USER], (), partition.deadline).get(keys.USER)
 
 
 def _has_memories(partition: Partition) -> bool:

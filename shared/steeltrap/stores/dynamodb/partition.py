@@ -26,6 +26,11 @@ def require_here(user: Item | None) -> None:
         raise moved_away(text(user, "moved_to"))
 
 
+def incomplete(id: str) -> Internal:
+    """The error for a memory of which the store lacks a piece."""
+    return Internal("A part of a memory is missing in the store; restore it from a backup.", id=id)
+
+
 WRITE_SECONDS: Final = 60.0
 """A commit that has read the user's own item writes within this time or reads it again. No tool's call takes longer."""
 
@@ -58,6 +63,10 @@ class Partition:
         attributes = tuple(dict.fromkeys((*names, *USER))) if names else ()
         items_by_key = self.tables.get(self.key, sort_keys, attributes, self.deadline)
         return items_by_key if self.admit(items_by_key.get(keys.USER)) else {}
+
+    def user_item(self, names: Sequence[str] = ()) -> Item | None:
+        """The user's own item, whatever it says: whole, or these attributes of it."""
+        return self.tables.get(self.key, [keys.USER], names, self.deadline).get(keys.USER)
 
     def admit(self, user: Item | None) -> bool:
         """Whether the user's memories may be read: not while they are being forgotten.
@@ -101,9 +110,7 @@ class Partition:
             if image is not None
         }
         if incomplete_ids and not again:
-            raise Internal(
-                "A part of a memory is missing in the store; restore it from a backup.", id=incomplete_ids[0]
-            )
+            raise incomplete(incomplete_ids[0])
         return memories | self.memories(incomplete_ids, again=False) if incomplete_ids else memories
 
     def each(self, work: Callable[[S], T], of: Iterable[S]) -> list[T]:

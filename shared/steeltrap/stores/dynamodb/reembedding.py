@@ -31,7 +31,7 @@ MakeEntries = Callable[[Sequence[Memory]], list[Entry]]
 
 def reembed(partition: Partition, make_entries: MakeEntries) -> int:
     """New vectors and tokens for all that can be searched; how many memories that was."""
-    user = partition.tables.get(partition.key, [keys.USER], (), partition.deadline).get(keys.USER)
+    user = partition.user_item()
     require_here(user)
     if user is None or "forgetting" in user:
         return 0

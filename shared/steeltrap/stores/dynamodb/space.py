@@ -217,8 +217,7 @@ class DynamoSpace:
 
     def _require_here(self) -> None:
         """For reads that don't bring the user's own item along. Raises Unavailable for what was moved away."""
-        partition = self._reading
-        require_here(partition.tables.get(partition.key, [keys.USER], USER, partition.deadline).get(keys.USER))
+        require_here(self._reading.user_item(USER))
 
     def _copies(self, partition: Partition, text: TextKey) -> int:
         places = (

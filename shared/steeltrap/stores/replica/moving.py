@@ -202,7 +202,16 @@ def require_room(meta: Mapping[str, Any], source: str) -> None:
     if meta.get(MOVED_TO, source) != source:
         raise Conflict(f"The target has what was moved to {meta[MOVED_TO]} before: move this user there first.")
     if meta and MOVED_TO not in meta:
-        raise Conflict("The target has other memories of this user; they were left as they are.")
+        raise _has_others()
+
+
+def _has_others() -> Conflict:
+    return Conflict("The target has other memories of this user; they were left as they are.")
+
+
+def differs() -> Unavailable:
+    """The error of a copy that is not what was copied."""
+    return Unavailable("The copy differs from what was copied; nothing was changed. Try again.", part="store")
 
 
 def came_between() -> Conflict:
@@ -274,7 +283,7 @@ def _take(connection: apsw.Connection, path: Path, source: str, target: str, mov
 def _copy(connection: apsw.Connection, old: UserFile) -> int:
     """Put the rows of a file into an empty one; how many memories they are."""
     if connection.execute("SELECT 1 FROM meta").get:
-        raise Conflict("The target has other memories of this user; they were left as they are.")
+        raise _has_others()
     replace_rows(connection, old.path)
     connection.execute("DELETE FROM meta WHERE key = ?", (MOVED_TO,))
     return _count(connection)
@@ -300,7 +309,7 @@ def replace_rows(connection: apsw.Connection, path: Path) -> None:
             for rows in _blocks(reader, f"SELECT {', '.join(columns)} FROM {table}"):
                 connection.executemany(f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({places})", rows)
         if _digest(reader) != _digest(connection):
-            raise Unavailable("The copy differs from what was copied; nothing was changed. Try again.", part="store")
+            raise differs()
 
 
 def _columns(connection: apsw.Connection, table: str) -> list[str]:

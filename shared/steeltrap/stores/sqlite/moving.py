@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 import apsw
 
 from ...changes.images import entry, out_of_search
-from ...errors import Conflict
+from ...errors import being_embedded
 from ...model import Revision, Usage, from_micros, to_micros
 from ...ports import Create
 from ...ports.moving import Beside, Stored
@@ -30,9 +30,7 @@ def embedder_of(connection: apsw.Connection) -> tuple[str, int]:
     """The embedder that made all vectors of a file, and their dimension. Raises Conflict while others are made."""
     meta = dict(connection.execute("SELECT key, value FROM meta"))
     if is_staging_begun(meta):
-        raise Conflict(
-            "These memories are being re-embedded: run `steeltrap reembed` to its end first.", part="embedder"
-        )
+        raise being_embedded()
     return str(meta["embedder"]), int(meta["dimension"])
 
 
