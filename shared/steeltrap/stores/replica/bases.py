@@ -22,7 +22,7 @@ from ...ports import BaseName, Log
 from ..data_folder import hold, release
 from ..sqlite.connection import OPEN_SECONDS, select, transaction, translated, writing
 from ..sqlite.foreign import distrust
-from ..sqlite.header import owner
+from ..sqlite.header import owner, read_meta
 from ..sqlite.schema import TABLES, has_own_schema
 from .applying import fingerprint
 from .entries import LogEntry, damaged, newer, unpack
@@ -202,7 +202,7 @@ def _check(path: Path, base: LogEntry) -> None:
                 raise damaged(f"base {base.n} isn't a file of this product")
             if fingerprint(connection) != base.schema:
                 raise newer()
-            position, meta = read_position(connection, b""), dict(select(connection, "SELECT key, value FROM meta"))
+            position, meta = read_position(connection, b""), read_meta(connection)
         except apsw.Error:
             raise damaged(f"base {base.n} can't be read") from None
     if (position.log, position.n, position.nonce) != (base.after, base.n, base.nonce):

@@ -25,7 +25,7 @@ from ...ports import Clock
 from ...version import VERSION
 from ..data_folder import NotRegular, held, open_regular
 from .connection import OPEN_SECONDS, DiskFull, select, translate
-from .header import is_named_by_owner
+from .header import is_named_by_owner, read_meta
 from .opening import connect
 from .schema import has_own_schema, is_foreign
 
@@ -373,8 +373,8 @@ def _copy_database(source: apsw.Connection, copy: Path) -> str | None:
 def _generation(connection: apsw.Connection) -> str | None:
     if not select(connection, "SELECT 1 FROM sqlite_schema WHERE name = 'meta'"):
         return None
-    rows = select(connection, "SELECT value FROM meta WHERE key = 'generation'")
-    return str(rows[0][0]) if rows else None
+    generation = read_meta(connection).get("generation")
+    return generation and str(generation)
 
 
 def _exports_of(folder: Path, path: Path) -> Path:

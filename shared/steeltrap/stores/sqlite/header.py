@@ -27,6 +27,11 @@ _KEYS: Final = ("next_embedder", "next_dimension", "next_version")
 _BLOCK: Final = 256
 
 
+def read_meta(connection: apsw.Connection) -> dict[str, Any]:
+    """The header by key; nothing in a file that has not begun or was emptied."""
+    return dict(select(connection, "SELECT key, value FROM meta"))
+
+
 class Unstaged(NamedTuple):
     """A memory without new vectors, and the number of the transaction that wrote it last."""
 
@@ -48,7 +53,7 @@ def is_staging_begun(meta: Mapping[str, Any]) -> bool:
 def begin_staging(connection: apsw.Connection, embedder: str, dimension: int) -> None:
     """Go on with what was made for this embedder by this version, or start from nothing."""
     values: tuple[str | int, ...] = (embedder, dimension, VERSION)
-    meta = _meta(connection)
+    meta = read_meta(connection)
     if tuple(meta.get(key) for key in _KEYS) != values:
         connection.execute("DELETE FROM staged")
         connection.executemany(
@@ -61,7 +66,7 @@ def unstaged(connection: apsw.Connection, embedder: str, dimension: int, after: 
 
     Raises Conflict when another run took over.
     """
-    if not is_staged_for(_meta(connection), embedder, dimension):
+    if not is_staged_for(read_meta(connection), embedder, dimension):
         raise Conflict(
             "Another `steeltrap reembed` has begun or is done; run it again to see whether all is.", part="embedder"
         )
@@ -131,7 +136,7 @@ def staging_degraded(connection: apsw.Connection, embedder: str) -> str:
 
 def taken_over_degraded(connection: apsw.Connection, embedder: str) -> str:
     """The sentence of a search in a file of another embedder, for which no vectors were begun."""
-    [(made_by,)] = connection.execute("SELECT value FROM meta WHERE key = 'embedder'")
+    made_by = str(read_meta(connection)["embedder"])
     # An earlier release's vectors of `small` can't be compared with today's, and today's may not be installed.
     is_small = made_by.startswith("small")
     choose = "run `steeltrap embedder small`" if is_small else "choose it by STEELTRAP_EMBEDDER if it is installed"
@@ -139,10 +144,6 @@ def taken_over_degraded(connection: apsw.Connection, embedder: str) -> str:
         f"the memories were embedded by {made_by}, which is not at hand, so only words were compared. Restart a server "
         f"that was running when it was chosen. Otherwise {choose}, or run `steeltrap reembed` to go on with {embedder}."
     )
-
-
-def _meta(connection: apsw.Connection) -> dict[str, Any]:
-    return dict(connection.execute("SELECT key, value FROM meta WHERE key IN (?, ?, ?)", _KEYS))
 
 
 @frozen(kw_only=False)
@@ -186,7 +187,7 @@ class Header:
 
     def degraded(self, connection: apsw.Connection) -> str | None:
         """Why there are no vectors of this embedder to search by: they are being made. None where there are."""
-        meta = dict(connection.execute("SELECT key, value FROM meta"))
+        meta = read_meta(connection)
         if not self._is_next(meta):
             return None
         why = staging_degraded if is_staging_begun(meta) else taken_over_degraded
@@ -194,7 +195,7 @@ class Header:
 
     def is_next(self, connection: apsw.Connection) -> bool:
         """Whether vectors are being made for this embedder, and another one's are in use."""
-        return self._is_next(dict(connection.execute("SELECT key, value FROM meta")))
+        return self._is_next(read_meta(connection))
 
     def is_embedded(self, connection: apsw.Connection, path: Path) -> bool:
         """Whether all vectors are this embedder's, and none are being made."""
@@ -204,7 +205,7 @@ class Header:
     def check_owner(self, connection: apsw.Connection, path: Path, *, may_be_reserved: bool = False) -> dict[str, Any]:
         """All that the file says of itself. Raises Unavailable for another user's file, a newer steeltrap's, or one
         whose memories were moved or, unless it may be reserved, are to be moved here."""
-        meta = dict(connection.execute("SELECT key, value FROM meta"))
+        meta = read_meta(connection)
         if meta and owner(meta) != self.user:
             raise not_the_users(path)
         if MOVED_TO in meta and not (may_be_reserved and "generation" not in meta):
@@ -235,7 +236,7 @@ class Header:
 
 def analysis_of(connection: apsw.Connection) -> int:
     """By which version of the analysis all of a file is found; 0 if it was written before that was kept."""
-    meta = dict(connection.execute("SELECT key, value FROM meta"))
+    meta = read_meta(connection)
     return int(meta.get("analysis", 0)) if meta else WORDS_VERSION
 
 
@@ -264,7 +265,7 @@ def owner(meta: Mapping[str, Any]) -> UserRef:
 
 def is_named_by_owner(connection: apsw.Connection, path: Path) -> bool:
     """Whether a file that has begun has the name of the user whose memories are in it."""
-    meta = dict(connection.execute("SELECT key, value FROM meta"))
+    meta = read_meta(connection)
     return "user_id" in meta and "tenant" in meta and path.stem == owner(meta).key
 
 

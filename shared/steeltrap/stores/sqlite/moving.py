@@ -11,7 +11,7 @@ from ...ports import Create
 from ...ports.moving import Beside, Stored
 from ...record import from_image
 from . import reading
-from .header import analysis_of, is_staging_begun
+from .header import analysis_of, is_staging_begun, read_meta
 from .writes import create
 
 _STORED = """
@@ -28,7 +28,7 @@ _REVISIONS = "SELECT replaced_at, replaced_by, image FROM revision WHERE n = ? O
 
 def embedder_of(connection: apsw.Connection) -> tuple[str, int]:
     """The embedder that made all vectors of a file, and their dimension. Raises Conflict while others are made."""
-    meta = dict(connection.execute("SELECT key, value FROM meta"))
+    meta = read_meta(connection)
     if is_staging_begun(meta):
         raise being_embedded()
     return str(meta["embedder"]), int(meta["dimension"])

@@ -22,6 +22,7 @@ from ...model.frozen import frozen
 from ...record import from_image
 from ...text.words import WORDS_VERSION, indexed_words
 from .connection import OPEN_SECONDS, lacks_descriptors, select, transaction, translated
+from .header import read_meta
 from .rows import to_terms
 from .schema import MIGRATIONS, is_foreign, migrate
 
@@ -49,7 +50,7 @@ def reword(connection: apsw.Connection, path: Path) -> None:
 
 def _reached(connection: apsw.Connection) -> int | None:
     """Up to which row number the words are made; None when all are, or there are none."""
-    meta = _meta(connection)
+    meta = read_meta(connection)
     if "change" not in meta or meta.get("words_version", 0) >= WORDS_VERSION:
         return None
     # What another version began is begun again.
@@ -67,7 +68,7 @@ def _make(connection: apsw.Connection, after: int) -> None:
     rows = [(to_terms(indexed_words(from_image(image))), n, terms) for n, image, terms in block]
     updates = [row for row in rows if row[0] != row[2]]
     with transaction(connection):
-        meta = _meta(connection)
+        meta = read_meta(connection)
         if "change" not in meta:  # the file was emptied meanwhile
             return
         if updates:
@@ -90,10 +91,6 @@ def _keep(connection: apsw.Connection, updates: Sequence[tuple[bytes, int, bytes
 
 def _note(connection: apsw.Connection, key: str, value: str | int) -> None:
     connection.execute("INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)", (key, value))
-
-
-def _meta(connection: apsw.Connection) -> dict[str, Any]:
-    return dict(connection.execute("SELECT key, value FROM meta"))
 
 
 def _unfinished(connection: apsw.Connection, path: Path, reached: int) -> Unavailable:
@@ -273,7 +270,7 @@ def inspect(path: Path, *, has_meta: bool = True) -> Inspection:
             faults = [] if answers == ["ok"] else answers
             schema = int(connection.pragma("user_version"))
             readable = has_meta and schema <= len(MIGRATIONS)
-            return Inspection(faults, schema, meta=_meta(connection) if readable else {})
+            return Inspection(faults, schema, meta=read_meta(connection) if readable else {})
         finally:
             connection.close()
     except apsw.Error as error:
@@ -285,12 +282,12 @@ def recorded_embedder(path: Path) -> str | None:
     try:
         connection, _ = connect(path)  # one that can't write would leave its log behind
         try:
-            row = connection.execute("SELECT value FROM meta WHERE key = 'embedder'").fetchone()
+            embedder = read_meta(connection).get("embedder")
         finally:
             connection.close()
     except (apsw.Error, OSError):
         return None
-    return row and str(row[0])
+    return embedder and str(embedder)
 
 
 def _close(connection: apsw.Connection | None) -> None:

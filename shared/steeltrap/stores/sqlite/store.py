@@ -16,10 +16,10 @@ from ...errors import SteeltrapError, Unavailable
 from ...model import UserRef
 from ...ports import Clock, Deadline, Embedder
 from ..data_folder import DataFolder, hold, release, require_process
-from .connection import select, translated
+from .connection import translated
 from .counters import SqliteCounters
 from .file import DESCRIPTORS, UserFile
-from .header import MOVED_TO, Header, not_the_users, owner
+from .header import MOVED_TO, Header, not_the_users, owner, read_meta
 from .opening import bring_up_to_date, open_file
 from .scrubbing import Reserve
 from .space import SqliteSpace
@@ -293,7 +293,7 @@ def _meta(path: Path) -> dict[str, Any]:
     with translated(path):
         connection = bring_up_to_date(open_file(path), to_search=False).connection
         try:
-            return dict(select(connection, "SELECT key, value FROM meta"))
+            return read_meta(connection)
         finally:
             connection.close()
 
