@@ -68,11 +68,49 @@ def test_an_export_that_fails_leaves_the_old_file(run, rich, tmp_path, monkeypat
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(exporting, "export_all", breaks_off)
-    result = run("export", path)
+    result = run("export", path, "--replace")
     assert result.exit_code == Exit.UNAVAILABLE
     assert f"The disk of {path} is full: free some space there" in result.stderr
     assert path.read_text() == "the old one"
     assert [p.name for p in tmp_path.iterdir() if p.name.startswith(".")] == []
+
+
+@pytest.mark.parametrize("kind", ["file", "link", "link to nothing"])
+def test_an_export_replaces_what_is_there_only_when_told(run, rich, tmp_path, kind):
+    path = tmp_path / "e.jsonl"
+    other = path if kind == "file" else tmp_path / "other"
+    if kind != "link to nothing":
+        other.write_text("the old one")
+    if kind != "file":
+        path.symlink_to(other)
+    refused = run("export", path)
+    assert refused.exit_code == Exit.CONFLICT
+    assert f"{path} is there already: name another file, or pass --replace" in refused.stderr
+    assert refused.stderr.count("\n") == 1
+    assert other.exists() == (kind != "link to nothing")
+    assert not other.exists() or other.read_text() == "the old one"
+    assert run("export", path, "--replace").exit_code == 0
+    assert path.read_text() == run("export", "-").stdout
+
+
+def test_an_export_into_a_folder_says_to_name_a_file_in_it(run, rich, tmp_path):
+    for options in ([], ["--replace"]):
+        result = run("export", tmp_path, *options)
+        assert result.exit_code == Exit.USAGE
+        assert f"{tmp_path} is a folder: name a file in it" in result.stderr
+        assert {entry.name for entry in tmp_path.iterdir()} == {"data"}
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes")
+def test_an_export_goes_into_a_pipe_and_leaves_it_where_it_is(run, rich, tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with subprocess.Popen(["cat", pipe], stdout=subprocess.PIPE, text=True) as reader:
+        done = run("export", pipe)
+        text, _ = reader.communicate(timeout=60)
+    assert done.exit_code == 0
+    assert pipe.is_fifo()
+    assert text == run("export", "-").stdout
 
 
 def test_an_export_into_a_folder_that_is_not_there_is_refused(run, tmp_path):

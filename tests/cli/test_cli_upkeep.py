@@ -78,6 +78,7 @@ def test_doctor_says_when_the_folder_cannot_be_made(run, tmp_path, beneath, says
     assert says in result.stdout
     assert "et STEELTRAP_DATA to another folder." in result.stdout
     assert "chmod" not in result.stdout
+    assert "GiB are free" not in result.stdout
     assert {path.name for path in tmp_path.iterdir()} == {"file", "link"}
 
 

@@ -64,12 +64,13 @@ def examine(settings: "Settings") -> list[Finding]:
         folder = runtime.log_folder(settings)
         drives = [*(_drive(folder, "STEELTRAP_STORE") if folder else ()), *_drive(cache, "STEELTRAP_CACHE_FOLDER")]
         return [*_sqlite(), finding, *_log(settings), *drives, *_quotas(settings), _space(cache), _descriptors()]
+    folder_finding = _folder(settings.data)
     return [
         *_sqlite(),
         finding,
-        _folder(settings.data),
+        folder_finding,
         *_drive(settings.data, "STEELTRAP_DATA"),
-        _space(settings.data),
+        *([] if folder_finding.state == "broken" else [_space(settings.data)]),  # nothing is stored on that disk
         *_files(settings.data, embedder),
         *_counters(settings.data / "counters.db"),
         _descriptors(),

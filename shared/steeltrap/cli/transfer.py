@@ -8,14 +8,14 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from tempfile import mkstemp
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TextIO
 
 import typer
 
-from ..errors import InvalidInput, SteeltrapError, Unavailable
+from ..errors import Conflict, InvalidInput, SteeltrapError, Unavailable
 from ..full_disks import is_full
 from ..model import DEFAULT_SCOPE
 from . import terminal
@@ -29,12 +29,12 @@ if TYPE_CHECKING:
     from ..importers.running import Tally
 
 
-def _export(call: "Call", path: str, *, turns: bool, advance: Callable[[float, int], None]) -> int:
+def _export(call: "Call", path: str, *, turns: bool, replace: bool, advance: Callable[[float, int], None]) -> int:
     """Write every memory as lines of JSON; how many there were. `-` is stdout."""
     from ..engine.exporting import export_all
 
     count = 0
-    with _opened(path) as file:
+    with _opened(path, replace=replace) as file:
         for record in export_all(call, turns=turns):
             file.write(json.dumps(record, ensure_ascii=False, separators=(",", ":")) + "\n")
             count += "content" in record  # others go on with the history of the one before
@@ -44,19 +44,34 @@ def _export(call: "Call", path: str, *, turns: bool, advance: Callable[[float, i
 
 
 @contextmanager
-def _opened(path: str) -> Iterator[TextIO]:
+def _opened(path: str, *, replace: bool) -> Iterator[TextIO]:
+    file = Path(path).expanduser()
     if path == "-":
-        try:
-            yield sys.stdout
-            sys.stdout.flush()
-        except OSError as error:
-            if not is_full(error):
-                raise  # whoever read the output has gone
-            sentence = "The disk that the output goes to is full: free some space there, or export to another disk."
-            raise Unavailable(sentence, part="export") from error
-        return
-    with _replacing(Path(path).expanduser()) as file:
-        yield file
+        with _straight(nullcontext(sys.stdout)) as output:
+            yield output
+    elif file.is_dir():
+        raise InvalidInput(f"{file} is a folder: name a file in it, such as {file / 'memories.jsonl'}.")
+    elif file.exists() and not file.is_file():  # a pipe or a device has nothing that could be replaced
+        with _straight(open(file, "w", encoding="utf-8", newline="\n")) as output:
+            yield output
+    elif os.path.lexists(file) and not replace:
+        raise Conflict(f"{file} is there already: name another file, or pass --replace to export in its place.")
+    else:
+        with _replacing(file) as output:
+            yield output
+
+
+@contextmanager
+def _straight(opened: AbstractContextManager[TextIO]) -> Iterator[TextIO]:
+    try:
+        with opened as output:
+            yield output
+            output.flush()
+    except OSError as error:
+        if not is_full(error):
+            raise  # whoever read the output has gone
+        sentence = "The disk that the output goes to is full: free some space there, or export to another disk."
+        raise Unavailable(sentence, part="export") from error
 
 
 @contextmanager
@@ -410,15 +425,16 @@ def export(
     memory: CliSession,
     path: Annotated[str, typer.Argument(metavar="PATH", help="The file to write, one record per line; `-` is stdout.")],
     turns: Annotated[bool, typer.Option("--turns/--no-turns", help="Include conversation turns.")] = True,
+    replace: Annotated[bool, typer.Option("--replace", help="Export in place of a file that is there.")] = False,
 ) -> None:
     """Export all memories, with their history, to a file.
 
-    `import` restores them from it without loss.
+    `import` restores them from it without loss. A file that is there already is kept, unless `--replace` is given.
     """
     from ..engine.exporting import count
 
     call = memory.call(_EXPORT_SECONDS)
     with progress_bar("Exporting", count(call, turns=turns)) as advance:
-        memories = _export(call, path, turns=turns, advance=advance)
+        memories = _export(call, path, turns=turns, replace=replace, advance=advance)
     if path != "-":
         say(f"{memories:,} memories are in {path}.")
