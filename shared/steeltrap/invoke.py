@@ -11,7 +11,6 @@ from math import inf
 from typing import TYPE_CHECKING, Any
 
 from . import telemetry
-from .engine import offline
 from .engine import secrets as redacting
 from .engine.call import Call, Rules, SecretsMode
 from .engine.quota import Quota, Quotas
@@ -178,12 +177,12 @@ class Door:
         try:
             answer = call.space.ahead(run) if tool.access == "read" else run()
         except NotFound as error:
-            raise offline.missing(call, error) from None
+            raise _missing(call, error) from None
         if call.redacted:
             measure.redacted = dict(Counter(kind for kind, _ in call.redacted))
         omit = self.catalogue.toolsets[tool.toolset].omit_nulls
         body = tool.answer_adapter.dump_python(answer, mode="json", exclude_none=omit)
-        return Result(body=body, tool=tool, media=tool.media, outcome=offline.outcome(call, redacting.outcome(call)))
+        return Result(body=body, tool=tool, media=tool.media, outcome=call.with_offline_notice(redacting.outcome(call)))
 
     def _secrets(self, tool: "Tool", mode: str | None) -> SecretsMode:
         if self.rules.secrets is not None:
@@ -192,6 +191,14 @@ class Door:
             case "redact" | "refuse":
                 return mode
         return self.catalogue.toolsets[tool.toolset].secrets
+
+
+def _missing(call: Call, error: NotFound) -> NotFound:
+    """The error for a memory that may only be missing in a copy: with the notice of the copy's age at its end."""
+    if (sentence := call.offline_notice()) is not None:
+        error.message = f"{error.message} {sentence}"
+        error.args = (error.message,)
+    return error
 
 
 def _answer(tool: "Tool", call: Call, fields: "BaseModel") -> object:

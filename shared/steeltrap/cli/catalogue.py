@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from . import completing, terminal
+from . import terminal
 from .session import CliSession, exit_code, opened, rich_console, say, write_json
 
 if TYPE_CHECKING:
@@ -51,7 +51,9 @@ def tools(
 def call(
     tool: Annotated[
         str,
-        typer.Argument(metavar="TOOLSET.TOOL", autocompletion=completing.tools, help="The tool, such as core.search."),
+        typer.Argument(
+            metavar="TOOLSET.TOOL", autocompletion=terminal.tool_choices, help="The tool, such as core.search."
+        ),
     ],
     arguments: Annotated[
         str, typer.Argument(metavar="JSON", help="The arguments as a JSON object; `-` reads them from stdin.")

@@ -11,7 +11,7 @@ import typer
 
 from ..errors import InvalidInput
 from ..model import UserRef
-from . import completing, terminal
+from . import terminal
 from .session import complain, say, write_json
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ _QUERY: Final = re.compile(r"[?#].*")
 
 
 Setting = Annotated[
-    str, typer.Argument(metavar="NAME", autocompletion=completing.settings, help="The setting, such as cache_mb.")
+    str, typer.Argument(metavar="NAME", autocompletion=terminal.setting_choices, help="The setting, such as cache_mb.")
 ]
 
 config: Final = typer.Typer(add_completion=False, rich_markup_mode=None)
@@ -175,7 +175,7 @@ def add_key(
         typer.Option(
             "--toolset",
             metavar="NAME",
-            autocompletion=completing.toolsets,
+            autocompletion=terminal.toolset_choices,
             help="Allow only this toolset; can be repeated.",
         ),
     ] = None,

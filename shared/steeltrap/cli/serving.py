@@ -10,7 +10,7 @@ import typer
 
 from ..servers.hooks import command
 from ..servers.process.authentication import Auth
-from . import completing, terminal
+from . import terminal
 from .session import say
 
 
@@ -70,7 +70,7 @@ def mcp(
         typer.Option(
             "--toolset",
             metavar="NAME",
-            autocompletion=completing.toolsets,
+            autocompletion=terminal.toolset_choices,
             help="The toolset to offer; core has every tool.",
         ),
     ] = "agent",

@@ -1,10 +1,10 @@
-"""The parts that commands share: their options, questions and progress on a terminal.
+"""The parts that commands share: their options, what a shell completes, questions and progress on a terminal.
 
 Needs little, because `--help` must be quick; `showing` prints memories."""
 
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import wraps
 from inspect import Parameter, Signature, signature
 from pathlib import Path
@@ -13,7 +13,6 @@ from typing import Annotated, Any, Final
 import typer
 
 from ..errors import InvalidInput
-from . import completing
 from .session import Exit, complain, opened, rich_console
 
 EPILOG: Final = (
@@ -22,6 +21,69 @@ EPILOG: Final = (
     " failed items are listed; 7 over the quota of memories or bytes; 130 interrupted. Settings come from options, "
     "else from STEELTRAP_* variables, else from the data folder: see `steeltrap config`."
 )
+
+Choices = list[tuple[str, str]]
+"""Words that a shell may complete, each with what it may show beside it.
+
+A shell shows what is printed here as choices, so a failure completes nothing and says nothing.
+"""
+
+_MOST_CHOICES: Final = 50
+_LATEST_IDS: Final = 1000
+"""Number of memories, the latest ones, among which ids are looked for."""
+
+
+def toolset_choices(incomplete: str) -> Choices:
+    """The names of toolsets."""
+    from ..toolsets import CATALOGUE
+
+    return _beginning({name: f"{len(toolset.tools)} tools" for name, toolset in CATALOGUE.toolsets.items()}, incomplete)
+
+
+def tool_choices(incomplete: str) -> Choices:
+    """The names of tools, such as core.search."""
+    from ..toolsets import CATALOGUE
+
+    return _beginning({tool.full_name: tool.description.partition("\n")[0] for tool in CATALOGUE.tools()}, incomplete)
+
+
+def setting_choices(incomplete: str) -> Choices:
+    """The names of settings, as `config set` takes them."""
+    from ..settings import FIELDS
+
+    described = {name: field.metadata["description"] for name, field in FIELDS.items() if name != "data"}
+    return _beginning(described, incomplete)
+
+
+def memory_choices(ctx: typer.Context, incomplete: str) -> Choices:
+    """The ids of stored memories."""
+    return _id_choices(ctx, incomplete, deleted=False)
+
+
+def changed_memory_choices(ctx: typer.Context, incomplete: str) -> Choices:
+    """The ids of memories, first those that were deleted."""
+    return [*_id_choices(ctx, incomplete, deleted=True), *_id_choices(ctx, incomplete, deleted=False)][:_MOST_CHOICES]
+
+
+def _id_choices(ctx: typer.Context, incomplete: str, *, deleted: bool) -> Choices:
+    from ..errors import SteeltrapError
+
+    with suppress(SteeltrapError, OSError):
+        return _beginning(dict(_listed(ctx.params, deleted=deleted)), incomplete)
+    return []
+
+
+def _listed(params: dict[str, Any], *, deleted: bool) -> Iterator[tuple[str, str]]:
+    from .showing import short
+
+    with opened(data=params.get("data"), user=params.get("user"), agent=params.get("agent")) as memory:
+        page = memory.ask("core.list", limit=_LATEST_IDS, deleted=deleted or None)
+    for memory in page["memories"]:
+        yield memory["id"], short(memory["content"])
+
+
+def _beginning(choices: dict[str, str], incomplete: str) -> Choices:
+    return [(word, help) for word, help in choices.items() if word.startswith(incomplete)][:_MOST_CHOICES]
 
 
 Data = Annotated[
@@ -59,12 +121,12 @@ Timezone = Annotated[
 Id = Annotated[
     str,
     typer.Argument(
-        metavar="ID", autocompletion=completing.memories, help="The memory's id, or the start that an agent shows."
+        metavar="ID", autocompletion=memory_choices, help="The memory's id, or the start that an agent shows."
     ),
 ]
 _IDS: Final = "Ids of memories, or the starts that an agent shows."
-Ids = Annotated[list[str], typer.Argument(metavar="ID", autocompletion=completing.memories, help=_IDS)]
-ChangedIds = Annotated[list[str], typer.Argument(metavar="ID", autocompletion=completing.changed_memories, help=_IDS)]
+Ids = Annotated[list[str], typer.Argument(metavar="ID", autocompletion=memory_choices, help=_IDS)]
+ChangedIds = Annotated[list[str], typer.Argument(metavar="ID", autocompletion=changed_memory_choices, help=_IDS)]
 NoQuestion = Annotated[
     bool, typer.Option("--yes", "-y", help="Taken as other commands take it; this one doesn't ask for confirmation.")
 ]
@@ -74,7 +136,7 @@ Toolset = Annotated[
     typer.Option(
         "--toolset",
         metavar="NAME",
-        autocompletion=completing.toolsets,
+        autocompletion=toolset_choices,
         help="Only this toolset, such as core or notes.",
     ),
 ]

@@ -1,16 +1,17 @@
 """The context of one call. Built by the door for each call, handed to the verbs, then gone."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta, tzinfo
 from typing import Literal, TypeVar
 
 from ..errors import AlreadyExists, VersionConflict
-from ..model import DEFAULT_SCOPE, RETENTION, Author, Caller, Embedding, Outcome
+from ..model import DEFAULT_SCOPE, RETENTION, Author, Caller, Embedding, Outcome, OutcomeKind
 from ..model.frozen import frozen
 from ..ports import Background, Change, Clock, Deadline, Embedder, ExportFiles, Space
 from ..ranking.weights import WEIGHTS, Weights
 from ..telemetry import Measure
+from ..text.dates import minute_text
 from .quota import Growth, Quota, growth_of
 
 R = TypeVar("R")
@@ -93,6 +94,25 @@ class Call:
         for item in items:
             self.deadline.left()
             yield item
+
+    def offline_notice(self) -> str | None:
+        """The sentence that says since when the answer may be old: the store can't be reached, and a copy of the
+        memories answers. None where what the call read was current.
+
+        Such a call can change nothing. What its answer lacks may have been saved on another machine.
+        """
+        at = self.space.cached_at()
+        return None if at is None else f"Offline: this is as of {minute_text(at, self.zone)}."
+
+    def with_offline_notice(self, outcome: Outcome | None) -> Outcome | None:
+        """An outcome of this call that begins with the notice. A degraded one stays so: that is worse."""
+        sentence = self.offline_notice()
+        if sentence is None or (outcome is not None and outcome.message.startswith(sentence)):
+            return outcome
+        if outcome is None:
+            return Outcome(kind=OutcomeKind.OFFLINE, message=sentence)
+        kind = outcome.kind if outcome.kind is OutcomeKind.DEGRADED else OutcomeKind.OFFLINE
+        return replace(outcome, kind=kind, message=f"{sentence} {outcome.message}")
 
     def commit(self, changes: Sequence[Change], *, within_quota: bool = True) -> None:
         """Write all of the changes, or none of them. Raises as `Space.commit` does, and Throttled over the quota."""

@@ -38,7 +38,6 @@ from ..text.matching import sees
 from ..text.patterns import lazy_pattern
 from ..text.vectors import has_direction
 from ..text.words import query_tokens, runs, searchable_text, tokens
-from . import offline
 from .call import Call
 
 if TYPE_CHECKING:
@@ -96,7 +95,7 @@ def search(call: Call, request: Search, rerank: Ranker | None = None) -> Found:
     with call.measure.stage("rank"):
         ranking = _rank(call, request, plan, matches)
     answer = _answer(call, request, plan, ranking, rerank)
-    outcome = offline.outcome(call, answer.outcome)
+    outcome = call.with_offline_notice(answer.outcome)
     return answer if outcome is None or outcome is answer.outcome else replace(answer, outcome=outcome)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from ...engine import offline, reading, searching
+from ...engine import reading, searching
 from ...engine.call import Call
 from ...invoke import Door
 from ...model import PROJECTS, Caller, Hit, Memory, Search, Sized
@@ -127,7 +127,7 @@ def _offer(call: Call, session: Session, hits: Sequence[Hit], query: str, tokens
     heading = MORE if session.offered else WHAT
     marks = [mark for hit in offered for mark in _marks(hit.memory)]
     lines = [heading, *in_degrees(call, offered, texts)]
-    if (notice := offline.notice(call)) is not None:
+    if (notice := call.offline_notice()) is not None:
         lines.append(notice)
     return Offer("\n".join(lines), tuple(marks))
 

@@ -6,7 +6,7 @@ from typing import Final
 
 from pydantic import Field
 
-from ...engine import offline, reading, searching
+from ...engine import reading, searching
 from ...engine.call import Call
 from ...model import Hit, Memory, Outcome, OutcomeKind, Search, Sized
 from ...ranking.budget import pack
@@ -112,7 +112,7 @@ class RecentInput(Input):
 def recent_memories(call: Call, input: RecentInput) -> str:
     """List the memories that were saved last, newest first."""
     page = reading.list_memories(call, shown_to(call), limit=input.limit, offset=input.offset)
-    notice = offline.notice(call)
+    notice = call.offline_notice()
     if not page.memories:
         nothing = f"No memories here; {page.total:,} are stored." if page.total else _empty(call)
         return nothing if notice is None else f"{notice} {nothing}"
