@@ -12,7 +12,7 @@ frequency dictionary (MIT; made from SCOWL and Google Books Ngram, CC BY 3.0) an
 
 import re
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from hashlib import blake2b
 from pathlib import Path
@@ -85,7 +85,7 @@ def corrections(word: str) -> dict[str, str]:
     """The words that one may have been meant to be, by the token of each: one letter left out, added, replaced, or two
     that follow each other swapped. Of those with one token it is one with the same first letter, if any: few misspell
     that."""
-    others = sorted(dict.fromkeys(_one_edit(word)), key=lambda other: other[0] != word[0])
+    others = list(dict.fromkeys((*_edits(word, range(1, len(word) + 1)), *_edits(word, range(1)))))
     by_token: dict[str, str] = {}
     for token, other in zip(word_tokens(others), others, strict=True):
         by_token.setdefault(token, other)
@@ -125,14 +125,18 @@ def _token(word: str) -> str:
     return word_tokens([word])[0]
 
 
-def _one_edit(word: str) -> Iterator[str]:
-    """Damerau (1964) found one of these four in eight of ten misspelt words."""
+def _edits(word: str, places: Iterable[int]) -> Iterator[str]:
+    """The words that one edit at one of these places makes.
+
+    Damerau (1964) found one of these four in eight of ten misspelt words.
+    """
     letters = _alphabet(word)
-    parts = [(word[:at], word[at:]) for at in range(len(word) + 1)]
-    for head, tail in parts:
-        if len(tail) > 1:
-            yield head + tail[1] + tail[0] + tail[2:]
+    for at in places:
+        head, tail = word[:at], word[at:]
+        rest = tail[1:]
+        if rest:
+            yield head + rest[0] + tail[0] + rest[1:]
         if tail:
-            yield head + tail[1:]
-            yield from (head + letter + tail[1:] for letter in letters)
-        yield from (head + letter + tail for letter in letters)
+            yield head + rest
+            yield from [head + letter + rest for letter in letters]
+        yield from [head + letter + tail for letter in letters]
