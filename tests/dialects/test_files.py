@@ -400,3 +400,51 @@ def test_other_toolsets_write_32_kib_and_show_the_best_part_of_a_long_file(memor
         arguments = {"response_level": "full"} if tool.startswith("associative") else {}
         assert len(json.dumps(ana(tool, **arguments).body)) < 12_000, tool
     assert len(ana("core.get", id=hit["id"]).body["content"]) == len("\n".join(lines))
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("core.update", {"scope": "work"}),
+        ("core.update", {"metadata": {"path": "/memories/other.txt"}}),
+        ("core.update", {"metadata": {"path": None}}),
+        ("core.put", {"content": "whole in its place"}),
+    ],
+)
+def test_no_other_toolset_takes_a_file_out_of_its_directory(
+    memory: Ask, ana: Ask, tool: str, arguments: dict[str, Any]
+) -> None:
+    memory("create", path="/memories/d/a.md", file_text="the otter")
+    listing = memory("view", path="/memories/d")
+    [file] = ana("core.list").body["memories"]
+    item = {"id": file["id"], **arguments}
+    result = ana(tool, **({"items": [item]} if tool == "core.put" else item))
+    assert result.error.code == "invalid_input"
+    assert "is the file /memories/d/a.md" in result.error.message
+    assert memory("view", path="/memories/d") == listing
+    assert ana("core.update", id=file["id"], scope=file["scope"], metadata={"by": "Ana"}).error is None
+
+
+def test_a_move_between_scopes_leaves_files_where_they_are(memory: Ask, ana: Ask) -> None:
+    memory("create", path="/memories/d/a.md", file_text="the otter")
+    [file] = ana("core.list").body["memories"]
+    other = ana("core.save", content="the heron").body["id"]
+    body = ana("core.move", ids=[file["id"], other], scope="work").body
+    assert body["moved"] == [other]
+    assert "command `rename`" in body["failed"][0]["message"]
+    assert "a.md" in memory("view", path="/memories")
+
+
+def test_a_file_that_is_imported_under_a_scope_is_listed_at_its_path(memory: Ask, ana: Ask) -> None:
+    memory("create", path="/memories/d/a.md", file_text="the otter")
+    ana("associative.memory_sync", operation="export", file_path="all.json")
+    [file] = ana("core.list").body["memories"]
+    ana("core.forget", id=file["id"])
+    assert ana("associative.memory_sync", operation="import", file_path="all.json", scope="work").error is None
+    assert "a.md" in memory("view", path="/memories/d")
+
+
+@pytest.mark.parametrize("text", [" " * MAX_FILE_BYTES, "\n" * 20_000])
+def test_a_file_of_too_much_white_space_is_refused_by_what_is_wrong_with_it(refused: Ask, text: str) -> None:
+    sentence = refused("create", path=FILE, file_text=text)
+    assert f"{FILE} would be {len(text):,} bytes of white space and nothing else" in sentence

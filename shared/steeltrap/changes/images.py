@@ -15,6 +15,8 @@ from ..errors import InvalidInput
 from ..model import Author, Draft, Edit, Embedding, Memory, Message, Revision, Tier
 from ..ports import Entry, Replace
 from ..text import limits
+from ..text.file_paths import file_scope
+from ..text.limits import PATH
 from ..text.sentences import speaker_label
 from ..text.words import indexed_words, searchable_text, speaker_of, text_digest
 
@@ -95,7 +97,20 @@ def edited(old: Memory, edit: Edit, by: Author, *, short_term_ttl: timedelta) ->
     if edit.add_link is not None:
         new["links"] = (edit.add_link, *(link for link in old.links if link.target_id != edit.add_link.target_id))
         limits.check_manual_links(new["links"])
-    return replace(old, **new)
+    image = replace(old, **new)
+    if image.scope != old.scope or edit.metadata is not None:
+        _check_path(old, image)
+    return image
+
+
+def _check_path(old: Memory, new: Memory) -> None:
+    """Raises InvalidInput where a file would be at another path than its own, in which no directory lists it."""
+    if limits.is_file(old) and not (limits.is_file(new) and new.scope in (old.scope, file_scope(new.metadata[PATH]))):
+        path = old.metadata[PATH]
+        raise InvalidInput(
+            f"Memory {old.id} is the file {path}, which its scope and its metadata `path` follow from: move it with "
+            "`memory` of the toolset `files`, command `rename`."
+        )
 
 
 def _imported(old: Memory, edit: Edit, by: Author) -> dict[str, Any]:
@@ -173,6 +188,7 @@ def overwritten(old: Memory, new: Memory, by: Author) -> Memory:
     """
     image = replace(new, **_next_version(old, by))
     if old.is_visible(by.at):
+        _check_path(old, image)
         image = replace(image, created_at=old.created_at, agent_id=old.agent_id)
     return image if is_found_otherwise(old, new) else replace(image, surprise=old.surprise, links=old.links)
 

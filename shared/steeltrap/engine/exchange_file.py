@@ -162,7 +162,7 @@ def _to_item(raw: object, prefix: str | None, now: datetime) -> Item:
     memory = limits.check_memory(record.parse(fields))
     if memory.source != "user_memory":
         raise InvalidInput("`source` must be 'user_memory'; messages of conversations can't be imported this way.")
-    if prefix is not None:
+    if prefix is not None and not limits.is_file(memory):  # a file's scope follows from its path
         memory = replace(memory, scope=limits.check_scope(f"{prefix}/{memory.scope}"))
     return Item(memory=memory, links=limits.check_links(_links(raw.get("associations")), "associations"))
 

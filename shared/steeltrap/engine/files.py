@@ -15,7 +15,7 @@ from ..model import MAX_FILE_BYTES, Draft, Edit, JsonObject, Memory
 from ..model.frozen import frozen
 from ..ports import Create, Replace
 from ..text.file_paths import ROOT, directory_scope, file_scope, parents
-from ..text.limits import PATH, file_id, is_file
+from ..text.limits import PATH, check_metadata, file_id, is_file
 from .call import Call
 from .deleting import delete, delete_all
 from .reading import memories_in
@@ -258,7 +258,16 @@ def _stored(path: str, text: str) -> tuple[str, JsonObject]:
         raise TooLarge(
             f"The file {path} would be {size:,} bytes; at most {MAX_FILE_BYTES:,} fit. Split it into several files."
         )
-    return (text, {PATH: path}) if text.strip() else (EMPTY, {PATH: path, BLANK: text})
+    if text.strip():
+        return text, {PATH: path}
+    blank: JsonObject = {PATH: path, BLANK: text}
+    try:
+        check_metadata(blank)
+    except TooLarge:
+        raise TooLarge(
+            f"The file {path} would be {size:,} bytes of white space and nothing else, which is too much; leave it out."
+        ) from None
+    return EMPTY, blank
 
 
 def _file(path: str, memory: Memory) -> File:
