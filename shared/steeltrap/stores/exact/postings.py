@@ -64,6 +64,7 @@ class Postings:
     def __init__(self) -> None:
         self._main = self._recent = _EMPTY
         self._unsorted: list[Part] = []
+        self._count = 0
 
     def add(self, slot: int, terms: Sequence[bytes]) -> NDArray[np.int64]:
         """Add the stored terms of memories from a slot on; answers their lengths in tokens."""
@@ -72,6 +73,7 @@ class Postings:
         counts = np.frombuffer(b"".join([of_one[8 * (len(of_one) // 10) :] for of_one in terms]), "<u2")
         slots = np.repeat(np.arange(slot, slot + len(terms), dtype=np.int32), distinct)
         self._unsorted.append((np.frombuffer(digests, "<u8"), slots, counts))
+        self._count += len(counts)
         up_to = np.concatenate(([0], counts.cumsum(dtype=np.int64)))
         ends = distinct.cumsum()
         lengths: NDArray[np.int64] = up_to[ends] - up_to[ends - distinct]
@@ -115,7 +117,7 @@ class Postings:
 
     def size(self) -> int:
         """Bytes held, about."""
-        return sum(len(part[0]) for part in (self._main, self._recent, *self._unsorted)) * _POSTING_BYTES
+        return self._count * _POSTING_BYTES
 
     def _sort(self) -> None:
         """Sort in what was added since the last search."""
