@@ -1,7 +1,7 @@
 """Inputs of a store in tests: entries as the engine makes them, changes, queries."""
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -10,13 +10,15 @@ from uuid import UUID, uuid4
 from clock import NOON
 from embedding import HashedWords
 from steeltrap.model import Embedding, Filter, Matches, Memory, Query, Revision
-from steeltrap.ports import Create, Entry, Guard, Probe, Replace, Space
+from steeltrap.ports import Clock, Create, Embedder, Entry, Guard, MemoryStore, Probe, Replace, Space
 from steeltrap.text.sentences import chunks
 from steeltrap.text.vectors import unit_vector
 from steeltrap.text.words import text_digest, tokens
 
 EMBEDDER = HashedWords()
 SECONDS = 30.0
+Opening = Callable[[Clock, Embedder], MemoryStore]
+"""Opens a store; called again, it opens the same data as another process would."""
 
 
 def ids(count: int) -> list[str]:

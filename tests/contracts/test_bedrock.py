@@ -17,9 +17,7 @@ import pytest
 from botocore.config import Config
 from botocore.exceptions import ClientError
 
-pytest.register_assert_rewrite("contracts.embedder_contract")
-
-from contracts.bedrock_server import (  # noqa: E402
+from contracts.bedrock_server import (
     COHERE,
     TITAN,
     BedrockServer,
@@ -31,12 +29,12 @@ from contracts.bedrock_server import (  # noqa: E402
     serve_json,
     serve_text,
 )
-from contracts.embedder_contract import *  # noqa: E402, F403
-from embedding import HashedWords  # noqa: E402
-from steeltrap.aws_client import Kind  # noqa: E402
-from steeltrap.embedders import bedrock  # noqa: E402
-from steeltrap.embedders.bedrock import CODES, PLACES, BedrockEmbedder, failure_of, halves, parts  # noqa: E402
-from steeltrap.embedders.calibration import (  # noqa: E402
+from contracts.embedder_contract import EmbedderContract
+from embedding import HashedWords
+from steeltrap.aws_client import Kind
+from steeltrap.embedders import bedrock
+from steeltrap.embedders.bedrock import CODES, PLACES, BedrockEmbedder, failure_of, halves, parts
+from steeltrap.embedders.calibration import (
     CALIBRATION_TEXTS,
     CONVERSATION,
     JAPANESE_TEXTS,
@@ -45,11 +43,11 @@ from steeltrap.embedders.calibration import (  # noqa: E402
     slope_of_best,
     unrelated_level,
 )
-from steeltrap.embedders.remote import BoundedThreadPool, OutOfTime  # noqa: E402
-from steeltrap.errors import InvalidInput, Unavailable  # noqa: E402
-from steeltrap.runtime.local import open_embedder  # noqa: E402
-from steeltrap.settings import FIELDS, Settings  # noqa: E402
-from steeltrap.text.vectors import cosine, mean_vector, unit_vector  # noqa: E402
+from steeltrap.embedders.remote import BoundedThreadPool, OutOfTime
+from steeltrap.errors import InvalidInput, Unavailable
+from steeltrap.runtime.local import open_embedder
+from steeltrap.settings import FIELDS, Settings
+from steeltrap.text.vectors import cosine, mean_vector, unit_vector
 
 LEVELS = {"unrelated": 0.1, "unrelated_japanese": 0.4, "novel": 0.5, "slope": 0.05}
 SECRET = "a-secret-key-0123456789"
@@ -627,3 +625,7 @@ def test_a_thread_pool_whose_threads_are_all_stuck_says_so_in_time() -> None:
             pool.run([lambda: released.wait(30)], 0.05)
     released.set()
     assert pool.run([lambda: True], 30) == [True]
+
+
+class TestBedrock(EmbedderContract):
+    pass

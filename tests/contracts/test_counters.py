@@ -6,13 +6,12 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from counters_contract import *  # noqa: F403 - the suite
-from counters_contract import ANA, MINUTE, NOON
-from memory_index import MemoryIndex
 
 from clock import SettableClock
 from components import dynamodb_url
+from contracts.counters_contract import ANA, MINUTE, NOON, CountersContract
 from contracts.dynamodb_stores import emulated, local, tables
+from contracts.memory_index import MemoryIndex
 from counting import ProcessCounters
 from embedding import HashedWords
 from spaces import space_of
@@ -152,3 +151,7 @@ def test_counters_that_cannot_be_reached_stop_no_call(
     assert codes([door] * 6) == [None] * 6
     assert "a call was not counted" in caplog.text
     door.store.close()
+
+
+class TestCounters(CountersContract):
+    pass

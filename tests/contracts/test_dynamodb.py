@@ -8,14 +8,13 @@ from datetime import date, timedelta
 from zoneinfo import ZoneInfo
 
 import pytest
-from memory_index import MemoryIndex
-from store_contract import *  # noqa: F403 - the suite
 
 from clock import SettableClock
 from contracts.dynamodb_stores import emulated, stores, tables
 from contracts.entries import EMBEDDER, SECONDS, entry, save, search
-from contracts.reembedding_contract import *  # noqa: F403 - the suite
-from contracts.reembedding_contract import OTHER, anew, cut_short, save_many, vectors
+from contracts.memory_index import MemoryIndex
+from contracts.reembedding_contract import OTHER, ReembeddingContract, anew, cut_short, save_many, vectors
+from contracts.store_contract import StoreContract
 from embedding import HashedWords
 from spaces import space_of
 from steeltrap.engine.upkeep import reanalyse
@@ -29,6 +28,7 @@ from steeltrap.text.dates import start_of
 from steeltrap.toolsets import CATALOGUE
 
 ALL = timedelta(days=1)
+pytestmark = pytest.mark.usefixtures("small_blocks")
 
 
 @pytest.fixture
@@ -124,3 +124,7 @@ def test_what_was_made_for_another_embedder_is_made_again(
     assert space.reembed(by_third) == 60
     assert all(len(of_one[0]) == 64 for of_one in space.embeddings([memory.id for memory in made]).values())
     assert space.traces(made[0].id) == ["memory"], "nothing staged is left"
+
+
+class TestDynamodb(StoreContract, ReembeddingContract):
+    pass

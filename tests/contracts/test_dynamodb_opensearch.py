@@ -7,9 +7,9 @@ from datetime import timedelta
 from uuid import uuid4
 
 import pytest
-from store_contract import *  # noqa: F403 - the suite
 
-from contracts.reembedding_contract import *  # noqa: F403 - the suite
+from contracts.reembedding_contract import ReembeddingContract
+from contracts.store_contract import StoreContract
 from steeltrap.ports import Clock, Embedder, MemoryStore
 from stores import FIRST_WRITES, Parts, parts
 
@@ -39,3 +39,7 @@ def store(request: pytest.FixtureRequest, shared: Parts) -> Iterator[Callable[[C
             return store
 
         yield open_store
+
+
+class TestDynamodbWithOpenSearch(StoreContract, ReembeddingContract):
+    pass

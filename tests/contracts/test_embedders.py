@@ -25,13 +25,10 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from tokenizers import BertWordPieceTokenizer
 
-pytest.register_assert_rewrite("contracts.embedder_contract")
-
-from contracts.embedder_contract import *  # noqa: E402, F403
-from contracts.embedder_contract import ODD_TEXTS  # noqa: E402
-from embedding import HashedWords  # noqa: E402
-from steeltrap.embedders import calibration, endpoint, static, word_pieces  # noqa: E402
-from steeltrap.embedders.calibration import (  # noqa: E402
+from contracts.embedder_contract import ODD_TEXTS, EmbedderContract
+from embedding import HashedWords
+from steeltrap.embedders import calibration, endpoint, static, word_pieces
+from steeltrap.embedders.calibration import (
     CALIBRATION_TEXTS,
     CONVERSATION,
     JAPANESE_TEXTS,
@@ -40,14 +37,14 @@ from steeltrap.embedders.calibration import (  # noqa: E402
     slope_of_best,
     unrelated_level,
 )
-from steeltrap.embedders.endpoint import EndpointEmbedder  # noqa: E402
-from steeltrap.embedders.languages import Languages  # noqa: E402
-from steeltrap.embedders.static import StaticEmbedder  # noqa: E402
-from steeltrap.errors import InvalidInput, SteeltrapError, Unavailable  # noqa: E402
-from steeltrap.ports import Embedder  # noqa: E402
-from steeltrap.settings import FIELDS  # noqa: E402
-from steeltrap.text.vectors import cosine  # noqa: E402
-from steeltrap.text.words import WORDS_VERSION  # noqa: E402
+from steeltrap.embedders.endpoint import EndpointEmbedder
+from steeltrap.embedders.languages import Languages
+from steeltrap.embedders.static import StaticEmbedder
+from steeltrap.errors import InvalidInput, SteeltrapError, Unavailable
+from steeltrap.ports import Embedder
+from steeltrap.settings import FIELDS
+from steeltrap.text.vectors import cosine
+from steeltrap.text.words import WORDS_VERSION
 
 KEY = "sk-secret-0123456789"
 LEVELS = {"unrelated": 0.1, "unrelated_japanese": 0.4, "novel": 0.5, "slope": 0.05}
@@ -1045,3 +1042,7 @@ def test_all_parts_of_a_run_without_spaces_are_looked_up_at_once(monkeypatch):
     run = "".join(map(chr, range(0x4E00, 0x5000)))
     assert Languages(static.FOLDER / "words.npz").known([run], "zh")[run]
     assert len(searches) == 2  # the run as a word, and all its parts
+
+
+class TestEmbedders(EmbedderContract):
+    pass

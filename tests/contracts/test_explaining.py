@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from _pytest.assertion.rewrite import AssertionRewritingHook
 
-from contracts import counters_contract
+from contracts.counters_contract import CountersContract
 
 TESTS = Path(__file__).parents[1]
 
@@ -20,7 +20,7 @@ class Forgetful:
 
 def test_a_broken_promise_shows_what_was_found_and_what_was_promised() -> None:
     with pytest.raises(AssertionError) as caught:
-        counters_contract.test_calls_are_counted_by_user_and_minute(Forgetful())  # type: ignore[arg-type]
+        CountersContract().test_calls_are_counted_by_user_and_minute(Forgetful())  # type: ignore[arg-type]
     assert "assert [0, 0, 0] == [1, 2, 3]" in str(caught.value)
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from files_contract import *  # noqa: F403 - the suite
 
+from contracts.files_contract import FilesContract
 from steeltrap.errors import InvalidInput, Unavailable
 from steeltrap.model import UserRef
 from steeltrap.ports import FileStore
@@ -159,3 +159,7 @@ def test_a_write_that_fails_leaves_the_old_file(
         ana.write("memories.json", b"new")
     assert ana.read("memories.json", max_bytes=100) == b"old"
     assert [path.name for path in folder_of(tmp_path, "ana").iterdir()] == ["memories.json"]
+
+
+class TestFolder(FilesContract):
+    pass

@@ -4,10 +4,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from log_contract import *  # noqa: F403 - the suite
 
 from contracts import log_places
-from contracts.log_contract import Connect
+from contracts.log_contract import Connect, LogContract
 
 
 @pytest.fixture(params=["folder", "s3", "azure", "gcs", "dynamodb", "postgres", "pooler"])
@@ -17,3 +16,7 @@ def connect(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.
         log_places.connecting(make) as connect,
     ):
         yield connect
+
+
+class TestLogs(LogContract):
+    pass

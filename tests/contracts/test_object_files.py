@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from contextlib import closing
 
 import pytest
-from files_contract import *  # noqa: F403 - the suite
 
 from contracts import log_places
+from contracts.files_contract import FilesContract
 from steeltrap.ports import FileStore
 from steeltrap.stores.files.objects import ObjectFiles
 
@@ -15,3 +15,7 @@ from steeltrap.stores.files.objects import ObjectFiles
 def files(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[FileStore]:
     with log_places.empty_url(request.param, monkeypatch) as url, closing(log_places.objects(url)) as objects:
         yield ObjectFiles(objects)
+
+
+class TestObjectFiles(FilesContract):
+    pass

@@ -13,16 +13,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-pytest.register_assert_rewrite("contracts.embedder_contract")
-
-from components import small_model  # noqa: E402
-from contracts.embedder_contract import *  # noqa: E402, F403
-from steeltrap.embedders import adding, onnx  # noqa: E402
-from steeltrap.embedders.onnx import OnnxEmbedder  # noqa: E402
-from steeltrap.errors import InvalidInput, SteeltrapError, Unavailable  # noqa: E402
-from steeltrap.ports import Embedder  # noqa: E402
-from steeltrap.runtime.local import open_embedder  # noqa: E402
-from steeltrap.settings import read_settings  # noqa: E402
+from components import small_model
+from contracts.embedder_contract import EmbedderContract
+from steeltrap.embedders import adding, onnx
+from steeltrap.embedders.onnx import OnnxEmbedder
+from steeltrap.errors import InvalidInput, SteeltrapError, Unavailable
+from steeltrap.ports import Embedder
+from steeltrap.runtime.local import open_embedder
+from steeltrap.settings import read_settings
 
 PREFIXES = {"query_prefix": "query: ", "document_prefix": "passage: "}
 
@@ -383,3 +381,7 @@ def test_a_description_is_written_whole_or_not_at_all(bare: Path, monkeypatch: p
     with pytest.raises(OSError, match="no space"):
         adding.add(bare, {"name": "other"})
     assert (bare / "embedder.json").read_text() == before
+
+
+class TestOnnx(EmbedderContract):
+    pass

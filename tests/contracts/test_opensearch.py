@@ -9,8 +9,12 @@ from typing import Any, NoReturn
 from uuid import uuid4
 
 import pytest
-from index_contract import *  # noqa: F403 - the suite
-from index_contract import (
+
+from asking import send_to_index
+from clock import SettableClock
+from components import opensearch_url
+from contracts.entries import EMBEDDER, SECONDS, creation, embed, probe, query, vector
+from contracts.index_contract import (
     ANA,
     BOB,
     FROG,
@@ -18,6 +22,7 @@ from index_contract import (
     NOW,
     OTHERS,
     OTTER,
+    IndexContract,
     document,
     found,
     gone,
@@ -26,11 +31,6 @@ from index_contract import (
     search,
     write,
 )
-
-from asking import send_to_index
-from clock import SettableClock
-from components import opensearch_url
-from contracts.entries import EMBEDDER, SECONDS, creation, embed, probe, query, vector
 from spaces import in_time, space_of
 from steeltrap.errors import Conflict, Internal, NotFound, Throttled, Unavailable
 from steeltrap.model import Query, to_micros
@@ -621,3 +621,7 @@ def _document(entry: Entry, index_version: int) -> Document:
         tokens=entry.tokens,
         embeddings=entry.embeddings,
     )
+
+
+class TestOpenSearch(IndexContract):
+    pass

@@ -24,11 +24,11 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
-from index_contract import document, search
 from urllib3 import exceptions
 
 from asking import send_to_index
 from contracts.entries import SECONDS
+from contracts.index_contract import document, search
 from spaces import in_time
 from steeltrap.errors import Internal, InvalidInput, Throttled, TooLarge, Unavailable
 from steeltrap.runtime.clock import SystemClock

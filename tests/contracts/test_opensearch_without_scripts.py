@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterator
 from uuid import uuid4
 
 import pytest
-from index_contract import *  # noqa: F403 - the suite
 
 from contracts.entries import EMBEDDER
+from contracts.index_contract import IndexContract
 from contracts.refusing_scripts import refusing_scripts
 from faults.proxy import Proxy, saying
 from steeltrap.errors import Internal
@@ -81,3 +81,7 @@ def test_a_refusal_that_scripts_are_not_to_blame_for_is_told_as_it_was(refusing:
         proxy.rule = refused
     # Two aliases, the names, one attempt: an outage is no reason to make another kind of index.
     assert proxy.asked.total() - before == 4
+
+
+class TestOpenSearchWithoutScripts(IndexContract):
+    pass

@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from store_contract import *  # noqa: F403 - the suite
 
-from contracts.reembedding_contract import *  # noqa: F403 - the suite
+from contracts.reembedding_contract import ReembeddingContract
+from contracts.store_contract import StoreContract
 from steeltrap.ports import Clock, Embedder, MemoryStore
 from steeltrap.stores.logs.folder import FolderLogs
 from steeltrap.stores.replica import ReplicaStore
@@ -23,3 +23,7 @@ def store(tmp_path: Path) -> Iterator[Callable[[Clock, Embedder], MemoryStore]]:
     yield open_store
     for each in opened:
         each.close()
+
+
+class TestReplica(StoreContract, ReembeddingContract):
+    pass

@@ -6,11 +6,11 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from memory_index import MemoryIndex
 
 from clock import SettableClock
 from contracts.dynamodb_stores import emulated, stores, tables
 from contracts.entries import EMBEDDER
+from contracts.memory_index import MemoryIndex
 from spaces import space_of
 from steeltrap.invoke import Door
 from steeltrap.model import Caller, UserRef

@@ -8,8 +8,8 @@ from typing import Any
 import aws_emulators
 import boto3
 import pytest
-from files_contract import *  # noqa: F403 - the suite
 
+from contracts.files_contract import FilesContract
 from steeltrap.errors import TooLarge, Unavailable
 from steeltrap.model import UserRef
 from steeltrap.stores.files.s3 import BucketFiles
@@ -121,3 +121,7 @@ def test_a_bucket_that_is_not_there_is_not_a_missing_file(options: dict[str, Any
 def test_nothing_is_connected_before_the_first_use(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("boto3.session.Session", lambda: pytest.fail("a client was made"))
     BucketFiles("steeltrap-lazy").files(UserRef("ana"))
+
+
+class TestBucket(FilesContract):
+    pass

@@ -7,20 +7,17 @@ from itertools import count, pairwise
 import numpy as np
 import pytest
 
-pytest.register_assert_rewrite("contracts.embedder_contract")
-
-from components import small_model  # noqa: E402
-from contracts.embedder_contract import *  # noqa: E402, F403
-from contracts.embedder_contract import embed  # noqa: E402
-from steeltrap.embedders.calibration import Calibration  # noqa: E402
-from steeltrap.embedders.onnx import OnnxEmbedder  # noqa: E402
-from steeltrap.embedders.small import SmallEmbedder  # noqa: E402
-from steeltrap.embedders.static import StaticEmbedder  # noqa: E402
-from steeltrap.errors import InvalidInput, Unavailable  # noqa: E402
-from steeltrap.ports import Embedder  # noqa: E402
-from steeltrap.runtime.local import open_embedder  # noqa: E402
-from steeltrap.settings import read_settings  # noqa: E402
-from steeltrap.text.vectors import cosine  # noqa: E402
+from components import small_model
+from contracts.embedder_contract import EmbedderContract, embed
+from steeltrap.embedders.calibration import Calibration
+from steeltrap.embedders.onnx import OnnxEmbedder
+from steeltrap.embedders.small import SmallEmbedder
+from steeltrap.embedders.static import StaticEmbedder
+from steeltrap.errors import InvalidInput, Unavailable
+from steeltrap.ports import Embedder
+from steeltrap.runtime.local import open_embedder
+from steeltrap.settings import read_settings
+from steeltrap.text.vectors import cosine
 
 WORDS = StaticEmbedder()
 
@@ -130,3 +127,7 @@ def test_small_is_the_folder_of_its_package_with_static_256(
     monkeypatch.setitem(sys.modules, "steeltrap_small", None)
     with pytest.raises(InvalidInput, match=r"run `steeltrap embedder small`"):
         open_embedder(read_settings({"STEELTRAP_EMBEDDER": "small"}))
+
+
+class TestSmall(EmbedderContract):
+    pass

@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from store_contract import *  # noqa: F403 - the suite
 
-from contracts.reembedding_contract import *  # noqa: F403 - the suite
+from contracts.reembedding_contract import ReembeddingContract
+from contracts.store_contract import StoreContract
 from steeltrap.ports import Clock, Embedder, MemoryStore
 from steeltrap.stores.sqlite import SqliteStore
 
@@ -22,3 +22,7 @@ def store(tmp_path: Path) -> Iterator[Callable[[Clock, Embedder], MemoryStore]]:
     yield open_store
     for each in opened:
         each.close()
+
+
+class TestSqlite(StoreContract, ReembeddingContract):
+    pass

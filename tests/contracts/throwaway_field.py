@@ -10,12 +10,12 @@ from uuid import uuid4
 
 import apsw
 import pytest
-from memory_index import MemoryIndex
 
 from clock import SettableClock
 from components import opensearch_url
 from contracts.dynamodb_stores import Apart, emulated, stores, tables
 from contracts.entries import EMBEDDER, creation, embed, found, memory, save, search, update
+from contracts.memory_index import MemoryIndex
 from spaces import space_of
 from steeltrap.errors import InvalidInput
 from steeltrap.model import Caller, Filter, UserRef

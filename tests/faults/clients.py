@@ -116,12 +116,6 @@ class Client:
             each.close()
 
 
-@pytest.fixture
-def client(parts: RealParts, clock: SettableClock) -> Iterator[Client]:
-    with opened_client(parts, clock) as opened:
-        yield opened
-
-
 @contextmanager
 def opened_client(parts: RealParts, clock: SettableClock, name: str | None = None) -> Iterator[Client]:
     """A client of some parts, under a name that nobody had or a chosen one."""

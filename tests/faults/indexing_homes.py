@@ -118,12 +118,6 @@ class Home:
         return {kind: number for kind, number in kinds.items() if number}
 
 
-@pytest.fixture(scope="module")
-def parts() -> Iterator[RealParts]:
-    with opened_parts(HashedWords(), ONE_NODE) as opened:
-        yield opened
-
-
 @contextmanager
 def opened_parts(embedder: HashedWords, index_settings: Mapping[str, Any]) -> Iterator[RealParts]:
     """Tables and an index that are gone in the end."""
@@ -169,12 +163,6 @@ def opened_parts(embedder: HashedWords, index_settings: Mapping[str, Any]) -> It
         client.close()
         streams.close()
         client_of_index.close()
-
-
-@pytest.fixture
-def home(parts: RealParts, clock: SettableClock) -> Iterator[Home]:
-    with opened_home(parts, clock) as opened:
-        yield opened
 
 
 @contextmanager

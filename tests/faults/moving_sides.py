@@ -1,7 +1,7 @@
 """Places that memories are moved between, and the tools over each of them as a process has them."""
 
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from datetime import timedelta
 from pathlib import Path
 from threading import Lock
@@ -48,8 +48,8 @@ class Side:
         return {memory["content"] for memory in self.ask("core.list", limit=1000)["memories"]}
 
 
-@pytest.fixture
-def open_side(tmp_path: Path) -> Iterator[Open]:
+@contextmanager
+def sides(tmp_path: Path) -> Iterator[Open]:
     """Opens a process over a place by its name: `folder`, `log`, `aws`, or another one of these kinds."""
     opened: list[Side] = []
     calls = Lock()

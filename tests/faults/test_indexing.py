@@ -10,11 +10,10 @@ from typing import Any
 
 import boto3
 import pytest
-from indexing_homes import *  # noqa: F403 - the fixtures
-from indexing_homes import NOWHERE, SECONDS, Home, RealParts, Records, story
 
 from contracts.entries import found as ids_of
 from contracts.entries import save, search, vector
+from faults.indexing_homes import NOWHERE, SECONDS, Home, RealParts, Records, story
 from spaces import space_of
 from steeltrap.engine.upkeep import mend
 from steeltrap.model import UserRef

@@ -6,9 +6,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 import pytest
-from moving_sides import *  # noqa: F403 - the fixtures
-from moving_sides import ANA, Open, cut_short, killed, move
 
+from faults.moving_sides import ANA, Open, cut_short, killed, move
 from spaces import in_time
 from steeltrap.errors import Conflict, SteeltrapError, Unavailable
 from steeltrap.ports import Deadline

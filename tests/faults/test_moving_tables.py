@@ -8,12 +8,11 @@ from threading import Event
 from typing import Any
 
 import pytest
-from moving_sides import *  # noqa: F403 - the fixtures
-from moving_sides import ANA, Open, Side, cut_short, killed, move
 
 from clock import SettableClock
 from contracts.entries import embed, memory, query, turn
 from embedding import HashedWords
+from faults.moving_sides import ANA, Open, Side, cut_short, killed, move
 from spaces import in_time, space_of
 from steeltrap.changes.images import entry
 from steeltrap.errors import Conflict, SteeltrapError, Unavailable

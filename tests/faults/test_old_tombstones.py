@@ -2,11 +2,9 @@
 
 from typing import Any
 
-from indexing_homes import *  # noqa: F403 - the fixtures
-from indexing_homes import SECONDS, Home
-
 from contracts.entries import delete, save, search, update
 from contracts.entries import found as ids_of
+from faults.indexing_homes import SECONDS, Home
 from steeltrap.engine.upkeep import sweep_index
 
 

@@ -8,14 +8,12 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from clients import *  # noqa: F403 - the fixtures
-from clients import Client, opened_client
-from indexing_homes import *  # noqa: F403 - the fixtures
-from indexing_homes import ONE_NODE, SECONDS, RealParts, opened_parts
 
 from asking import send_to_index
 from clock import SettableClock
 from embedding import HashedWords
+from faults.clients import Client, opened_client
+from faults.indexing_homes import ONE_NODE, SECONDS, RealParts, opened_parts
 from faults.proxy import Answered, Asked, Send, hanging_up, late, passing, saying
 from steeltrap.engine.upkeep import mend, reindex
 from steeltrap.errors import NotFound, Throttled, Unavailable

@@ -10,14 +10,12 @@ from itertools import islice
 from typing import Any
 
 import pytest
-from clients import *  # noqa: F403 - the fixtures
-from clients import Client, opened_client
-from indexing_homes import *  # noqa: F403 - the fixtures
-from indexing_homes import ONE_NODE, SECONDS, RealParts, opened_parts
 
 from clock import SettableClock
 from contracts.entries import entry, ids, memory
 from embedding import HashedWords
+from faults.clients import Client, opened_client
+from faults.indexing_homes import ONE_NODE, SECONDS, RealParts, opened_parts
 from spaces import in_time
 from steeltrap.model import Caller, UserRef, to_micros
 from steeltrap.runtime.clock import SystemClock

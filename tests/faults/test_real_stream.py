@@ -8,11 +8,9 @@ from uuid import uuid4
 
 import boto3
 import pytest
-from clients import *  # noqa: F403 - the fixtures
-from clients import Client
-from indexing_homes import *  # noqa: F403 - the fixtures
-from indexing_homes import SECONDS, RealParts, Records
 
+from faults.clients import Client
+from faults.indexing_homes import SECONDS, RealParts, Records
 from steeltrap.engine.upkeep import reindex, verify
 from steeltrap.errors import NotFound
 from steeltrap.runtime import aws as runtime_aws

@@ -6,14 +6,12 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Literal
 
 import pytest
-from clients import *  # noqa: F403 - the fixtures
-from clients import Client
-from indexing_homes import *  # noqa: F403 - the fixtures
-from indexing_homes import SECONDS
 
 from clock import NOON, SettableClock
 from embedding import HashedWords
+from faults.clients import Client
 from faults.doors import answer
+from faults.indexing_homes import SECONDS
 from faults.proxy import Answered, Asked, Rule, Send, first, hanging_up, passing, refusing, unheard
 from spaces import in_time
 from steeltrap.errors import Conflict, NotFound, Throttled, Unavailable

@@ -6,11 +6,10 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from indexing_homes import *  # noqa: F403 - the fixtures
-from indexing_homes import ONE_NODE, SECONDS, Home, document, story
 
 from contracts.entries import delete, save, update, vector
 from embedding import HashedWords
+from faults.indexing_homes import ONE_NODE, SECONDS, Home, document, story
 from spaces import in_time
 from steeltrap.engine.upkeep import count_strays, mend, reindex, verify
 from steeltrap.errors import Unavailable
