@@ -71,8 +71,6 @@ class DynamoSpace:
                 self._searcher.forget_speakers(self._partition.key)
 
     def get(self, ids: Sequence[str], *, deleted: bool = False) -> dict[str, Memory]:
-        if not ids:
-            return {}
         canonical_ids = {id: canonical(id) for id in ids}
         memories = self._reading.memories(filter(None, canonical_ids.values()))
         now = from_micros(self._partition.now())
@@ -83,12 +81,14 @@ class DynamoSpace:
         }
 
     def find(self, lookup: Lookup) -> list[str]:
+        self._require_here()
         return listing.find(self._reading, lookup)
 
     def successions(self, ids: Sequence[str]) -> dict[str, str]:
         return listing.successions(self.get, ids)
 
     def copies(self, texts: Sequence[TextKey]) -> list[int]:
+        self._require_here()
         return self._partition.each(partial(self._copies, self._reading), texts)
 
     def search(self, query: Query) -> Matches:
@@ -102,6 +102,7 @@ class DynamoSpace:
         return results
 
     def page(self, filter: Filter, *, limit: int, offset: int = 0, happened: Happened | None = None) -> Page:
+        self._require_here()
         return listing.page(self._partition, filter, limit=limit, offset=offset, happened=happened)
 
     def walk(self, *, after: str | None = None, turns: bool = False) -> Iterator[Memory]:
@@ -112,6 +113,7 @@ class DynamoSpace:
         return listing.images(self._partition, earlier=earlier)
 
     def idle_conversations(self, since: datetime, *, limit: int) -> list[str]:
+        self._require_here()
         return conversations.idle_conversations(self._partition, to_micros(since), self._partition.now(), limit)
 
     def embeddings(self, ids: Sequence[str]) -> dict[str, tuple[Embedding, ...]]:
@@ -142,6 +144,7 @@ class DynamoSpace:
         return conversations.add_session(self._partition, session)
 
     def remove_session(self, id: str) -> bool:
+        self._require_here()
         return conversations.remove_session(self._partition, id)
 
     def imports(self) -> list[Import]:
@@ -167,6 +170,7 @@ class DynamoSpace:
         self._buffer().review(id, previous, card)
 
     def keep_review(self, id: str, *, previous: str | None, card: str) -> bool:
+        self._require_here()
         usage.flush_one(self._partition, self._buffer(), id)  # `previous` may still be in the buffer
         return usage.write_review(self._partition, id, previous, card)
 
@@ -216,7 +220,10 @@ class DynamoSpace:
         return listing.statistics(self._partition)
 
     def _require_here(self) -> None:
-        """For reads that don't bring the user's own item along. Raises Unavailable for what was moved away."""
+        """Before reads that don't bring the user's own item along, so that none reads half of what is being moved here.
+
+        Raises Unavailable for what was moved away.
+        """
         require_here(self._reading.user_item(USER))
 
     def _copies(self, partition: Partition, text: TextKey) -> int:

@@ -261,10 +261,15 @@ def move_embedder(partition: Partition) -> int:
 
 
 def set_analysis(partition: Partition, version: int) -> None:
-    """Record by which version of the analysis all of the user's memories are found."""
-    with suppress(Cancelled):
-        action = Action(keys.USER, "attribute_exists(#k)", set={"analysis": version})
+    """Record by which version of the analysis all of the user's memories are found. Raises Unavailable for one whose
+    memories were moved away."""
+    condition = "attribute_exists(#k) AND attribute_not_exists(#moved_to)"
+    try:
+        action = Action(keys.USER, condition, set={"analysis": version})
         run(partition.tables, partition.key, [action], partition.deadline)
+    except Cancelled as cancelled:
+        [reason] = cancelled.reasons
+        require_here(reason and reason[1])
 
 
 def end_move(partition: Partition) -> None:

@@ -1,0 +1,100 @@
+"""Once a user's memories are elsewhere, or not yet here, no question to the store gets nothing for an answer."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from moving_sides import *  # noqa: F403 - the fixtures
+from moving_sides import ANA, Open, move
+
+from contracts.entries import embed, query
+from spaces import in_time, space_of
+from steeltrap.errors import Unavailable
+from steeltrap.model import Filter
+from steeltrap.ports import (
+    Gone,
+    IdStarts,
+    LatestWrites,
+    LinkedTo,
+    OfImport,
+    OpenTurns,
+    Pending,
+    Probe,
+    Space,
+    SupersededBy,
+    TextKey,
+)
+
+QUESTIONS: list[Callable[[Space, str], Any]] = [
+    lambda space, id: space.get([id]),
+    lambda space, id: space.get([]),
+    lambda space, id: space.find(IdStarts([id[:8]], 1)),
+    lambda space, id: space.find(SupersededBy((id,))),
+    lambda space, id: space.find(LinkedTo((id,))),
+    lambda space, id: space.find(OfImport(id)),
+    lambda space, id: space.find(LatestWrites(9)),
+    lambda space, id: space.find(Gone(datetime.now(UTC))),
+    lambda space, id: space.find(Pending()),
+    lambda space, id: space.find(OpenTurns("talk")),
+    lambda space, id: space.successions([id]),
+    lambda space, id: space.copies([TextKey(fold=b"heron", scope="user/default", agent_id=None, conversation_id=None)]),
+    lambda space, id: space.search(query("heron")),
+    lambda space, id: space.look_around([Probe(embeddings=embed("heron"), scope="user/default")], floor=0.5, top_k=3),
+    lambda space, id: space.page(Filter(), limit=9),
+    lambda space, id: next(space.walk(), None),
+    lambda space, id: next(space.images(), None),
+    lambda space, id: next(space.images(earlier=True), None),
+    lambda space, id: space.idle_conversations(datetime.now(UTC), limit=9),
+    lambda space, id: space.embeddings([id]),
+    lambda space, id: space.speakers(),
+    lambda space, id: space.scopes(),
+    lambda space, id: space.sessions(),
+    lambda space, id: space.imports(),
+    lambda space, id: space.revisions(id),
+    lambda space, id: space.traces(id),
+    lambda space, id: space.analysis(),
+    lambda space, id: space.is_embedded(),
+    lambda space, id: space.statistics(),
+    lambda space, id: space.remove_session(id),
+    lambda space, id: space.keep_review(id, previous=None, card="{}"),
+    lambda space, id: space.purge([id]),
+    lambda space, id: space.set_analysis(1),
+]
+
+
+@pytest.mark.parametrize("kind", ["folder", "log", "aws"])
+@pytest.mark.parametrize("state", ["moved", "reserved"])
+def test_no_question_to_a_place_is_answered_by_nothing_once_the_memories_are_elsewhere(
+    open_side: Open, kind: str, state: str
+) -> None:
+    side, other = open_side(kind), open_side("log-2")
+    if state == "moved":
+        id = side.ask("core.save", content="A heron.")["id"]
+        move(side, other)
+    else:
+        id = other.ask("core.save", content="A heron.")["id"]
+        side.place.reserve(ANA, "log-2", "another move", in_time())
+    asked = space_of(open_side(kind).store, "ana")
+    for ask in QUESTIONS:
+        with pytest.raises(Unavailable, match="These memories were moved to log-2: "):
+            ask(asked, id)
+
+
+def test_a_list_that_is_asked_for_before_all_memories_are_here_is_never_short(open_side: Open) -> None:
+    log, aws, early = open_side("log"), open_side("aws"), open_side("aws")
+    log.ask("core.save", content="A heron.")
+    aws.place.reserve(ANA, "log", "another move", in_time())
+    store: Any = early.store
+    call = store.tables.call
+
+    def moved_after(operation: str, request: Any, deadline: Any) -> Any:
+        answer = call(operation, request, deadline)
+        if operation == "query":
+            store.tables.call = call
+            move(log, aws)
+        return answer
+
+    store.tables.call = moved_after
+    with pytest.raises(Unavailable, match="These memories were moved to log: "):
+        space_of(store, "ana").page(Filter(), limit=9)
