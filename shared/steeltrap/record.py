@@ -19,15 +19,8 @@ from .text.patterns import lazy_pattern
 if TYPE_CHECKING:
     from pydantic import TypeAdapter, ValidationError
 
-_TIMES: Final = (
-    "created_at",
-    "updated_at",
-    "imported_at",
-    "expires_at",
-    "deleted_at",
-    "superseded_at",
-)
-_WHENS: Final = ("occurred_at", "occurred_until")
+_TIMES: Final = tuple(f.name for f in fields(Memory) if f.type in (datetime, datetime | None))
+_WHENS: Final = tuple(f.name for f in fields(Memory) if f.type == When | None)
 """The fields that may be a day without a time."""
 _DAY: Final = lazy_pattern(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 _OUTSIDE: Final = "must be a time within the years 1 to 9999 in UTC"
@@ -130,7 +123,7 @@ def import_from_image(image: str | bytes) -> Import:
     return Import(**{**values, **times, **lists})
 
 
-_IMPORT_TIMES: Final = ("started_at", "busy_until", "finished_at", "undone_at")
+_IMPORT_TIMES: Final = tuple(f.name for f in fields(Import) if f.type in (datetime, datetime | None))
 _encoder: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 

@@ -9,8 +9,7 @@ import pytest
 from typer.main import get_command
 from typer.testing import CliRunner
 
-from steeltrap.cli.app import app
-from steeltrap.cli.groups import COMMANDS, OPERATORS
+from steeltrap.cli.app import COMMANDS, OPERATORS, app
 from steeltrap.toolsets import CATALOGUE
 
 EVERY = {
@@ -131,4 +130,4 @@ def test_what_help_needs_is_no_module_of_a_command():
     )
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     for row in EVERY.values():
-        assert row.module == "groups" or f"steeltrap.cli.{row.module}'" not in loaded
+        assert row.module == "app" or f"steeltrap.cli.{row.module}'" not in loaded

@@ -40,7 +40,6 @@ def test_an_ordinary_table_is_read(tmp_path: Path) -> None:
         assert file.columns("memories") == ("content", "tags")
         assert file.count("memories") == 2
         assert list(file.rows("memories", ["tags", "content"])) == [("x", "one"), ("", "two")]
-        file.check_tables_only()
 
 
 @pytest.mark.parametrize(
@@ -71,26 +70,6 @@ def test_a_schema_that_calls_something_else_a_table_is_refused(tmp_path: Path, s
     path = rewritten(made(tmp_path / "a.db", PLAIN), sql)
     with opened(path, "a.db") as file, pytest.raises(InvalidInput):
         file.columns("memories")
-
-
-@pytest.mark.parametrize(
-    "statement",
-    [
-        "CREATE VIEW v AS SELECT 1",
-        "CREATE TRIGGER t AFTER INSERT ON memories BEGIN SELECT 1; END",
-        "CREATE VIRTUAL TABLE v USING fts5(x)",
-        "CREATE INDEX i ON memories (length(content))",
-        "CREATE INDEX i ON memories (content) WHERE content > 'a'",
-        "CREATE TABLE g (a TEXT, b TEXT AS (a || 'x'))",
-    ],
-)
-def test_a_schema_of_ordinary_tables_alone_is_told_from_every_other(tmp_path: Path, statement: str) -> None:
-    path = made(tmp_path / "a.db", PLAIN, "CREATE INDEX plain ON memories (tags)")
-    with opened(path, "a.db") as file:
-        file.check_tables_only()
-    made(path, statement)
-    with opened(path, "a.db") as file, pytest.raises(InvalidInput, match="only ordinary tables are read"):
-        file.check_tables_only()
 
 
 def test_other_tables_can_not_be_reached_through_the_one_that_is_read(tmp_path: Path) -> None:

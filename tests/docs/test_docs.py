@@ -16,8 +16,7 @@ from openapi_spec_validator import validate
 from typer.testing import CliRunner
 
 from docs import generate, packages, registry, stub, tokens, tool_table
-from steeltrap.cli.app import app
-from steeltrap.cli.groups import COMMANDS, OPERATORS
+from steeltrap.cli.app import COMMANDS, OPERATORS, app
 from steeltrap.servers.http import STATUS
 from steeltrap.settings import PREFIX
 from steeltrap.tools import Toolset

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 LATIN: Final = ("fr", "pt", "it", "nl", "pl", "tr")
-LEXICON: Final = ("es", "de")
-"""Languages of the lexicon in Latin script: a text in one of them is not ours."""
 
 STEMMED: Final = {
     "fr": "french",

@@ -21,7 +21,6 @@ from ..text.limits import check_json
 from ..text.sentences import CHUNK_CHARACTERS
 from .items import Filing, Flaw, Item, Part, Split, moment
 
-SUFFIXES: Final = (".md", ".markdown")
 SECTION_CHARACTERS: Final = 4000
 """A longer section is cut at paragraphs: a memory is something to read, not a chapter."""
 

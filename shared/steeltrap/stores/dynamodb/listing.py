@@ -18,7 +18,6 @@ from .partition import USER, Partition
 _BLOCK: Final = 100
 _STEPS: Final = 64
 """The longest chain of successors that is followed: each takes a request, and a search has to end in time."""
-_CURRENT_ONLY: Final = Filter()
 
 
 def page(partition: Partition, filter: Filter, *, limit: int, offset: int, happened: Happened | None) -> Page:

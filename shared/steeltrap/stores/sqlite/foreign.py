@@ -64,14 +64,6 @@ class ForeignDatabase:
         connection.authorizer = self._allowed
         connection.set_progress_handler(self._is_to_end, _STEPS)
 
-    def check_tables_only(self) -> None:
-        """Raises InvalidInput where the schema has anything but ordinary tables and indexes of columns."""
-        statement = "SELECT name, type, sql FROM sqlite_master"
-        for name, kind, sql in self._rows(statement):
-            is_plain = kind == "table" and _is_plain(sql) and not self._generated(str(name))
-            if not (is_plain or (kind == "index" and (sql is None or _is_plain_index(str(sql))))):
-                raise InvalidInput(f"{self._name} has a {kind} {str(name)[:60]!r}; only ordinary tables are read.")
-
     def columns(self, table: str) -> tuple[str, ...]:
         """The columns of a table, () where there is none. Raises InvalidInput for what only passes for a table."""
         rows = list(self._rows(f"SELECT name, type, sql FROM sqlite_master WHERE lower(name) = '{table}'", "lower"))
@@ -180,11 +172,6 @@ def _size(path: Path) -> int:
 def _is_plain(sql: object) -> bool:
     words = str(sql or "").split(None, 2)
     return len(words) == 3 and [word.upper() for word in words[:2]] == ["CREATE", "TABLE"]
-
-
-def _is_plain_index(sql: str) -> bool:
-    """Whether an index is over columns alone: an expression or a condition has brackets or a WHERE of its own."""
-    return sql.count("(") == 1 and " where " not in f" {' '.join(sql.lower().split())} "
 
 
 def _failed(error: apsw.Error, saying: str) -> SteeltrapError:
