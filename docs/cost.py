@@ -29,10 +29,10 @@ UNITS: Final = {
     "save": Units(4, 6),
     "update": Units(9, 18),
     "get": Units(2, 1),
-    "list": Units(59, 0),
-    "delete": Units(5, 8),
+    "list": Units(60, 0),
+    "delete": Units(6, 8),
 }
-SWEEP: Final = Units(15, 0)
+SWEEP: Final = Units(16, 0)
 MIX: Final = {"search": 0.60, "save": 0.25, "update": 0.04, "get": 0.05, "list": 0.05, "delete": 0.01}
 CHANGES: Final = MIX["save"] + MIX["update"] + MIX["delete"]
 

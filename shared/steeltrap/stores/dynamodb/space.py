@@ -28,7 +28,7 @@ from ...text.words import WORDS_VERSION
 from . import conversations, items, keys, listing, usage
 from .client import MOST_ACTIONS, READ_SECONDS
 from .items import number, text
-from .partition import USER, Partition, T, require_here
+from .partition import USER, WRITE_SECONDS, Partition, T, require_here
 from .searching import Searcher, Seen
 
 
@@ -42,6 +42,7 @@ class DynamoSpace:
         self._searcher = searcher
         self._buffer = buffer
         self._snapshot: Seen | None = None
+        self._here_until = 0.0
 
     def until(self, deadline: Deadline) -> "DynamoSpace":
         return DynamoSpace(replace(self._partition, deadline=deadline), self._searcher, self._buffer)
@@ -71,6 +72,9 @@ class DynamoSpace:
                 self._searcher.forget_speakers(self._partition.key)
 
     def get(self, ids: Sequence[str], *, deleted: bool = False) -> dict[str, Memory]:
+        if not ids:
+            self._require_here()
+            return {}
         canonical_ids = {id: canonical(id) for id in ids}
         memories = self._reading.memories(filter(None, canonical_ids.values()))
         now = from_micros(self._partition.now())
@@ -222,9 +226,13 @@ class DynamoSpace:
     def _require_here(self) -> None:
         """Before reads that don't bring the user's own item along, so that none reads half of what is being moved here.
 
-        Raises Unavailable for what was moved away.
+        What was here stays for longer than this is remembered, whoever moves it. Raises Unavailable for what was moved
+        away.
         """
-        require_here(self._reading.user_item(USER))
+        began = self._partition.deadline.clock.monotonic()
+        if began >= self._here_until:
+            require_here(self._reading.user_item(USER))
+            self._here_until = began + WRITE_SECONDS
 
     def _copies(self, partition: Partition, text: TextKey) -> int:
         places = (
