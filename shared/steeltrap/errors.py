@@ -19,6 +19,7 @@
     │   └── IndexThrottled      the search index is overloaded
     ├── Unavailable         a required part does not answer (store, index, embedder, ...)
     │   ├── IndexUnavailable    the search index does not answer
+    │   ├── MovedAway           these memories were moved to another place, or are being moved
     │   ├── StoreUnreachable    nothing answers for the store: the network is down, or the way there
     │   └── TooManyFiles        the process may open no more files
     └── Internal            a bug in steeltrap; details are in the log, never in the answer
@@ -113,16 +114,6 @@ def memory_not_found(id: str) -> MemoryNotFound:
     return MemoryNotFound(f"No memory with id {id}; search or list to find the right id.", id=id)
 
 
-def moved_away(place: str) -> "Unavailable":
-    """The error for using memories where they were before they were moved to another place."""
-    return Unavailable(
-        f"These memories were moved to {place}: use the store there. If it has none of them, the move was cut short: "
-        "run `steeltrap move` again.",
-        retryable=False,
-        part="store",
-    )
-
-
 def nothing_after(id: str) -> MemoryNotFound:
     """The error for continuing a list after an unknown id."""
     return MemoryNotFound(f"No memory with id {id} to continue after; start again from the first page.", id=id)
@@ -202,6 +193,10 @@ class StoreUnreachable(Unavailable):
     """Nothing answers for the store: the network is down, or the way there. A service that refuses or fails does."""
 
 
+class MovedAway(Unavailable):
+    """These memories were moved to another place, or are being moved there or here."""
+
+
 class TooManyFiles(Unavailable):
     """The process, or the machine, has as many files open as it may."""
 
@@ -232,6 +227,16 @@ class IndexFault(Internal):
 
 INDEX_FAILURES: Final = (IndexUnavailable, IndexThrottled, IndexTooLarge, IndexFault)
 """The failures of the search index, during which the store may still answer."""
+
+
+def moved_away(place: str) -> MovedAway:
+    """The error for using memories where they were before they were moved to another place."""
+    return MovedAway(
+        f"These memories were moved to {place}: use the store there. If it has none of them, the move was cut short: "
+        "run `steeltrap move` again.",
+        retryable=False,
+        part="store",
+    )
 
 
 def other_embedder(embedder: str, dimension: int, own: str, own_dimension: int) -> Conflict:

@@ -15,7 +15,7 @@ from .engine import upkeep
 from .engine.call import Call
 from .engine.saving import reembedded_entries
 from .engine.upkeep import Difference, Kind, Reindexed
-from .errors import SteeltrapError
+from .errors import MovedAway, SteeltrapError
 from .model import Caller, Memory, UserRef, to_micros
 from .model.frozen import frozen
 from .ports import Clock, Entry, FileStore, IndexUpkeep, MemoryStore, Migrates, SweepsDue, Truth
@@ -146,13 +146,16 @@ class Run:
         seconds_left: Callable[[], float],
         may_go_on: Callable[[], bool] = lambda: True,
     ) -> None:
-        """Do the work for each user while there is time; it says False where it was done before."""
+        """Do the work for each user while there is time; it says False where it was done before. Users who were moved
+        elsewhere, or are just being moved, are passed over."""
         for at, user in enumerate(users):
             if (seconds := seconds_left()) < LEAST_SECONDS or not may_go_on():
                 self.left = len(users) - at
                 return
             try:
                 is_new = work(user, self._call(user, seconds))
+            except MovedAway:
+                continue  # whoever has the memories works on them
             except SteeltrapError as error:
                 self._fail(user, error)
             else:

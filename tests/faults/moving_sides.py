@@ -27,6 +27,7 @@ from steeltrap.stores.table_place import TablePlace
 from steeltrap.toolsets import CATALOGUE
 
 ANA = UserRef("ana")
+KEPT = timedelta(days=30)
 Open = Callable[[str], "Side"]
 
 
@@ -76,10 +77,10 @@ def sides(tmp_path: Path) -> Iterator[Open]:
             place = open_tables(name)
         elif name.startswith("log"):
             cache = tmp_path / f"cache-{len(opened)}"
-            place = FilePlace(name, ReplicaStore(cache, FolderLogs(tmp_path / name), HashedWords(), SystemClock()))
+            logs = FolderLogs(tmp_path / name)
+            place = FilePlace(name, ReplicaStore(cache, logs, HashedWords(), SystemClock(), retention=KEPT))
         else:
-            store = SqliteStore(tmp_path / name, HashedWords(), SystemClock(), retention=timedelta(days=30))
-            place = FilePlace(name, store)
+            place = FilePlace(name, SqliteStore(tmp_path / name, HashedWords(), SystemClock(), retention=KEPT))
         opened.append(Side(place, calls))
         return opened[-1]
 

@@ -6,11 +6,12 @@ from typing import Any
 
 import pytest
 from moving_sides import *  # noqa: F403 - the fixtures
-from moving_sides import ANA, Open, move
+from moving_sides import ANA, Open, cut_short, move
 
 from contracts.entries import embed, query
 from spaces import in_time, space_of
 from steeltrap.errors import Unavailable
+from steeltrap.maintenance import Run
 from steeltrap.model import Filter
 from steeltrap.ports import (
     Gone,
@@ -25,6 +26,7 @@ from steeltrap.ports import (
     SupersededBy,
     TextKey,
 )
+from steeltrap.stores.sqlite import SqliteStore
 
 QUESTIONS: list[Callable[[Space, str], Any]] = [
     lambda space, id: space.get([id]),
@@ -98,3 +100,19 @@ def test_a_list_that_is_asked_for_before_all_memories_are_here_is_never_short(op
     store.tables.call = moved_after
     with pytest.raises(Unavailable, match="These memories were moved to log: "):
         space_of(store, "ana").page(Filter(), limit=9)
+
+
+@pytest.mark.parametrize(("source", "target"), [("folder", "log"), ("log", "folder"), ("aws", "log"), ("log", "aws")])
+def test_a_sweep_passes_over_a_user_who_is_being_moved(
+    open_side: Open, caplog: pytest.LogCaptureFixture, source: str, target: str
+) -> None:
+    old, new = open_side(source), open_side(target)
+    old.ask("core.save", content="A heron.")
+    cut_short(old, new, "take")
+    for side in (old, new):
+        run = Run(store=side.store, call_for=side.door.call_for, report=lambda *failure: pytest.fail(str(failure)))
+        run.sweep([ANA])
+        assert (run.users, run.failed) == (0, 0)
+        if isinstance(side.store, SqliteStore):
+            side.store.sweep()
+    assert "a sweep failed" not in caplog.text

@@ -12,7 +12,7 @@ from math import inf
 from pathlib import Path
 from typing import Any, Final
 
-from ...errors import SteeltrapError, Unavailable
+from ...errors import MovedAway, SteeltrapError, Unavailable
 from ...model import UserRef
 from ...ports import Clock, Deadline, Embedder
 from ..data_folder import DataFolder, hold, release, require_process
@@ -195,6 +195,8 @@ class SqliteStore:
             self._swept[user] = now
             try:
                 self.space(user, Deadline.after(_SWEEP_SECONDS, self._clock)).sweep(now - self._retention)
+            except MovedAway:
+                pass  # whoever has the memories sweeps them
             except Exception as error:  # the thread has to live
                 _log.warning("a sweep failed: %s", getattr(error, "message", type(error).__name__))
 
