@@ -5,9 +5,9 @@ import json
 import struct
 import zipfile
 
-import exports
 import pytest
 
+from cli import exports
 from steeltrap.importers import Filing, documents, parts, survey, tables
 from steeltrap.importers.json_values import Damage, read_document, read_lines
 from steeltrap.text import json_pieces

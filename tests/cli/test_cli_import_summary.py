@@ -2,8 +2,9 @@
 
 import json
 
-import exports
 import pytest
+
+from cli import exports
 
 TALK = ("I moved to Lisbon in March.", "How do you like it?")
 

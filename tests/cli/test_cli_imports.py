@@ -8,9 +8,9 @@ from datetime import datetime
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
-import exports
 import pytest
 
+from cli import exports
 from steeltrap.cli import transfer
 from steeltrap.engine import imports
 from steeltrap.errors import Unavailable

@@ -5,8 +5,9 @@ import lzma
 from pathlib import Path
 from uuid import NAMESPACE_URL, uuid5
 
-import exports
 import pytest
+
+from cli import exports
 
 BROUGHT = Path(__file__).parent / "brought"
 LISBON = ("I moved to Lisbon in March.", "How do you like it?", "The light is wonderful.", "Enjoy it!")

@@ -4,9 +4,9 @@ import json
 import os
 import zipfile
 
-import exports
 import pytest
 
+from cli import exports
 from steeltrap.importers import documents
 
 CHAT = [exports.chatgpt("c1", "I moved to Lisbon in March.", "How do you like it?")]

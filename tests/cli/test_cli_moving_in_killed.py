@@ -7,9 +7,9 @@ import subprocess
 import sys
 import tracemalloc
 
-import exports
 import pytest
 
+from cli import exports
 from steeltrap.importers import Filing, parts, survey
 
 KILLED = """

@@ -8,7 +8,6 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-import aws_emulators
 import boto3
 import pytest
 from aws_cdk import App, Stack
@@ -17,6 +16,7 @@ from infra.stage import Stage
 from infra.storage import Storage
 
 from components import check_node
+from contracts import aws_emulators
 from steeltrap.errors import Unavailable
 from steeltrap.model import UserRef
 from steeltrap.ports import DeadLetter

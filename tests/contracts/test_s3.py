@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from itertools import count
 from typing import Any
 
-import aws_emulators
 import boto3
 import pytest
 
+from contracts import aws_emulators
 from contracts.files_contract import FilesContract
 from steeltrap.errors import TooLarge, Unavailable
 from steeltrap.model import UserRef

@@ -5,11 +5,11 @@ from collections.abc import Iterator
 from uuid import uuid4
 
 import pytest
-from deployment import Aws, Deployment, deployed_stage
 from infra.stage import Stage
-from issuer import AUDIENCE, Issuer
 
 from components import aws_url, opensearch_url
+from e2e.deployment import Aws, Deployment, deployed_stage
+from e2e.issuer import AUDIENCE, Issuer
 from surfaces.events import AGENT
 from surfaces.issuer import published
 

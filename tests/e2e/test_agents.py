@@ -7,8 +7,8 @@ import re
 from typing import Any
 
 import pytest
-from deployment import Deployment
 
+from e2e.deployment import Deployment
 from steeltrap.model import Caller, UserRef
 from surfaces.events import as_function, as_operation
 

@@ -9,10 +9,10 @@ from contextlib import ExitStack
 from typing import Any
 
 import pytest
-from deployment import Aws, Deployment, access_key, deployed_stage
 from infra.stage import read_stage
 
 from components import aws_iam_url
+from e2e.deployment import Aws, Deployment, access_key, deployed_stage
 from steeltrap.toolsets import CATALOGUE
 from surfaces import scenarios
 

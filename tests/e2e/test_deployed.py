@@ -8,15 +8,15 @@ from uuid import uuid4
 import httpx
 import pytest
 from cryptography.hazmat.primitives.asymmetric import rsa
-from deployment import Deployment, eventually
 from docs.converse import SCRIPTS, filled
-from issuer import Issuer
 from mcp.client.auth.utils import (
     build_protected_resource_metadata_discovery_urls,
     extract_field_from_www_auth,
 )
 from mcp.shared.auth import ProtectedResourceMetadata
 
+from e2e.deployment import Deployment, eventually
+from e2e.issuer import Issuer
 from steeltrap.toolsets import CATALOGUE
 from surfaces import scenarios
 

@@ -11,10 +11,10 @@ from typing import Any, Final
 
 import infra.stack
 import pytest
-from deployment import Aws, Deployment, access_key, deployed, packed_code, redeploy, synthesise
 from infra.stage import Stage, read_stage
 
 from components import aws_iam_url
+from e2e.deployment import Aws, Deployment, access_key, deployed, packed_code, redeploy, synthesise
 from steeltrap.stores.sqlite.schema import MIGRATIONS
 
 CALLERS: Final = ("ana", "bob")

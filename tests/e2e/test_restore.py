@@ -10,13 +10,13 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from deployment import Aws, Deployment, deployed_stage, eventually
 from infra.preflight import misfits
 from infra.stage import Adopted, Stage
-from issuer import AUDIENCE, Issuer
 
 from components import opensearch_url
 from contracts.dynamodb_stores import projecting_all
+from e2e.deployment import Aws, Deployment, deployed_stage, eventually
+from e2e.issuer import AUDIENCE, Issuer
 from steeltrap.engine.upkeep import verify
 from steeltrap.runtime.local import open_upkeep
 from steeltrap.settings import read_settings

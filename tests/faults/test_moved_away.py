@@ -5,10 +5,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from moving_sides import *  # noqa: F403 - the fixtures
-from moving_sides import ANA, Open, cut_short, move
 
 from contracts.entries import embed, query
+from faults.moving_sides import ANA, Open, cut_short, move
 from spaces import in_time, space_of
 from steeltrap.errors import Unavailable
 from steeltrap.maintenance import Run
