@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 
 from hooks.conftest import Computer
 from steeltrap.importers import Filing, chats
+from steeltrap.model import Caller, UserRef
+from steeltrap.servers.hooks import answering
 from steeltrap.servers.hooks import sessions as reading
 from steeltrap.servers.hooks.sessions import Session
 
@@ -194,6 +196,41 @@ def test_of_a_transcript_too_large_for_one_hook_the_beginning_is_kept_by_the_fir
     assert session.line == 40
 
 
+@pytest.mark.parametrize("limit", [{"AT_ONCE": 4096}, {"LINES": 20}])
+@pytest.mark.parametrize("client", ["claude-code", "cursor", "codex"])
+def test_a_session_that_ends_before_its_transcript_was_read_is_not_over(
+    computer: Computer, client: str, limit: dict[str, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines: list[Any] = [line(f"u{at}", f"u{at - 1}" if at else None) for at in range(60)]
+    if client == "cursor":
+        lines = [
+            {"role": "user", "message": {"content": [{"type": "text", "text": f"Said in u{n}."}]}} for n in range(60)
+        ]
+    if client == "codex":
+        lines = [each for n in range(60) for each in codex_turn(n)]
+    path = transcript(computer.home / "s1.jsonl", lines)
+    for name, most in limit.items():
+        monkeypatch.setattr(reading, name, most)
+    session = Session(computer.home / "session", id="s1", client=client, scope="user/default", transcript=str(path))
+    with computer.memory() as memory:
+        events = 0
+        while not session.ended and events < 100:
+            answering.keep(memory._door, Caller(UserRef("local"), client), session, ended=True)
+            events += 1
+        told = [each["content"] for episode in memory.core.list()["memories"] for each in episode["messages"]]
+    assert events > 1
+    assert sorted(told) == sorted(f"Said in u{at}." for at in range(60))
+
+
+def codex_turn(number: int) -> list[dict[str, Any]]:
+    events = [
+        {"type": "task_started", "turn_id": f"t{number}"},
+        {"type": "user_message", "message": f"Said in u{number}."},
+        {"type": "task_complete", "turn_id": f"t{number}", "last_agent_message": ""},
+    ]
+    return [{"timestamp": "2026-03-02T09:00:00.000Z", "type": "event_msg", "payload": each} for each in events]
+
+
 def test_a_file_without_an_end_of_line_is_passed_over_in_bounded_steps(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -206,7 +243,7 @@ def test_a_file_without_an_end_of_line_is_passed_over_in_bounded_steps(
         file.write(b"\n" + json.dumps(line("u1", None)).encode() + b"\n")
     session = Session(tmp_path / "session", id="s1", client="claude-code", transcript=str(path))
     steps, said = [0], []
-    while reading.has_more(session):
+    while reading.has_more(session, session.offset):
         said += by_hooks(path, session)
         steps.append(session.offset)
     assert said + by_hooks(path, session) == ["u1"]

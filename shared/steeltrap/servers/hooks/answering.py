@@ -44,15 +44,17 @@ def keep(
     refused: list[SteeltrapError] = []
     unreadable: OSError | None = None
     is_whole = True
+    end = session.offset
     try:
         for block in blocks(session):
             refused += _append(door, caller, session, block.messages)
+            end = block.end
             if (block.offset, block.line) != (session.offset, session.line):
                 session.note(offset=block.offset, line=block.line)
             if stopped():
                 is_whole = False
                 break
-        is_whole = is_whole and not has_more(session)
+        is_whole = is_whole and not has_more(session, end)
     except OSError as error:
         unreadable = error
     refused += _append(door, caller, session, messages)

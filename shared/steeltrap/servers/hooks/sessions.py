@@ -276,11 +276,13 @@ _CHUNK: Final = 64 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Some messages, and from where the next block is read."""
+    """Some messages, from where the next event reads on, and the end of what was read. The end is further on within a
+    turn of Codex."""
 
     messages: list[TranscriptMessage]
     offset: int
     line: int
+    end: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -315,10 +317,15 @@ def blocks(session: Session) -> Iterator[Block]:
             yield from _in_blocks((each, _of_claude_code(each, entry_ids)) for each in lines())
 
 
-def has_more(session: Session) -> bool:
-    """Whether a transcript has more than one event reads, so that the session is not kept to its end yet. Raises
-    OSError."""
-    return session.transcript is not None and os.stat(session.transcript).st_size - session.offset > MAX_LINE
+def has_more(session: Session, end: int) -> bool:
+    """Whether a transcript has a line after what was read up to `end`: it has more than one event reads, so that the
+    session is not kept to its end yet. Raises OSError."""
+    if session.transcript is None:
+        return False
+    with open_regular(session.transcript) as file:
+        file.seek(end)
+        text = file.readline(MAX_LINE)
+    return text.endswith(b"\n") or len(text) == MAX_LINE
 
 
 def _lines(file: BinaryIO, offset: int, number: int, end: int) -> Iterator[_Line]:
@@ -361,10 +368,10 @@ def _in_blocks(read: Iterable[tuple[_Line, Iterable[TranscriptMessage]]]) -> Ite
             messages.append(each)
             size += len(each.content)
         if len(messages) >= MESSAGES or size >= BYTES:
-            yield Block(messages, last.end, last.number + 1)
+            yield Block(messages, last.end, last.number + 1, last.end)
             messages, size = [], 0
     if last is not None:
-        yield Block(messages, last.end, last.number + 1)
+        yield Block(messages, last.end, last.number + 1, last.end)
 
 
 def _of_codex(lines: Iterable[_Line], offset: int, number: int) -> Iterator[Block]:
@@ -383,7 +390,7 @@ def _of_codex(lines: Iterable[_Line], offset: int, number: int) -> Iterator[Bloc
 
     for block in _in_blocks(read()):
         begins_at = turn.begins_at if turn.id is not None else block.line
-        yield Block(block.messages, starts.get(begins_at, block.offset), begins_at)
+        yield Block(block.messages, starts.get(begins_at, block.offset), begins_at, block.end)
 
 
 def _numbered(line: _Line) -> list[tuple[int, bytes]]:
