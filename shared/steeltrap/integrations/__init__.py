@@ -84,3 +84,8 @@ def listed(client: "Client", *, page: int = 1000, **options: Any) -> Iterator[Ma
         at += len(rows)
         if len(rows) < page:
             return
+
+
+def entries(client: "Client", scope: str, **options: Any) -> Iterator[Mapping[str, Any]]:
+    """All memories of a scope, those that others superseded too: an entry that a model revised is one still."""
+    return listed(client, scope=scope, include_superseded=True, **options)

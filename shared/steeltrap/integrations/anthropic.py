@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from ..installation import install_line
-from . import listed
+from . import entries
 
 try:
     from anthropic.lib.tools import BetaAbstractMemoryTool, BetaAsyncAbstractMemoryTool, ToolError
@@ -138,7 +138,7 @@ def _clear(client: Client) -> str:
 
 def _paths(client: Client) -> Iterator[str]:
     """The paths of all files."""
-    for row in listed(client, page=_PAGE, scope=_SCOPE, include_superseded=True):
+    for row in entries(client, _SCOPE, page=_PAGE):
         path = row.get("metadata", {}).get("path")
         if isinstance(path, str) and path.startswith(ROOT):
             yield path

@@ -16,13 +16,14 @@ from collections import defaultdict
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from itertools import islice
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Final, cast
 from urllib.parse import quote, unquote
 from uuid import UUID, uuid4, uuid5
 
 from ..installation import install_line
-from . import listed
+from . import entries
 
 try:
     from anyio import to_thread
@@ -140,13 +141,13 @@ class SteeltrapSessionStore(SessionStore):
         return places
 
     def _newest(self, scope: str) -> int:
-        newest = self._client.call("core.list", **_within(scope), order="happened", limit=_PUTS)["memories"]
+        newest = islice(_stored(self._client, scope, page=_PUTS, order="happened"), _PUTS)
         return max((row["metadata"]["place"] for row in newest if _is_piece(row)), default=0)
 
     def _load(self, key: "SessionKey") -> "list[SessionStoreEntry] | None":
         scope = scope_of(key)
         pieces: defaultdict[tuple[str, int], dict[int, Row]] = defaultdict(dict)
-        for row in listed(self._client, page=_PAGE, **_within(scope)):
+        for row in _stored(self._client, scope, page=_PAGE):
             if _is_piece(row):
                 metadata = row["metadata"]
                 pieces[metadata["entry"], metadata["pieces"]][metadata["piece"]] = metadata
@@ -210,9 +211,8 @@ def _as_name(text: Any, what: str) -> str:
     return name
 
 
-def _within(scope: str) -> dict[str, Any]:
-    # A model that revises what it recalls may have superseded an entry: it is one still.
-    return {"scope": scope, "include_child_scopes": False, "include_superseded": True}
+def _stored(client: Client, scope: str, **options: Any) -> Iterator[Row]:
+    return entries(client, scope, include_child_scopes=False, **options)
 
 
 def _id_of(key: "SessionKey", entry: "SessionStoreEntry") -> UUID:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from uuid import UUID, uuid4, uuid5
 
 from ..installation import install_line
-from . import answered, listed
+from . import answered, entries, listed
 
 try:
     from google.adk.memory.base_memory_service import BaseMemoryService, SearchMemoryResponse
@@ -125,12 +125,9 @@ class SteeltrapMemoryService(BaseMemoryService):
         client = self._of(user)
         new = {record["id"]: record for record in records}
         session = {"session": records[0]["metadata"]["session"]}
-        for stored in (
-            {"scope": records[0]["scope"], "metadata": session, "include_superseded": True},
-            {"deleted": True},
-        ):
+        for stored in (entries(client, records[0]["scope"], metadata=session), listed(client, deleted=True)):
             if new:
-                for row in listed(client, **stored):
+                for row in stored:
                     new.pop(row["id"], None)
         self._put(client, [*new.values()])
 

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Final, Literal
 
 from .frozen import frozen
-from .memory import ContentType, JsonObject, Tier, When
+from .memory import ContentType, JsonObject, Memory, Tier, When
 
 FilterKind = Literal["text", "flag", "time", "scope", "tags", "metadata"]
 FILTERABLE: Final[Mapping[str, FilterKind]] = MappingProxyType(
@@ -95,6 +95,10 @@ class Filter:
         if days and time == "occurred_at":
             return self.first_day or first, self.end_day or end
         return first, end
+
+    def hides(self, memory: Memory) -> bool:
+        """Whether it leaves a memory out because another one superseded it."""
+        return not self.include_superseded and memory.is_superseded(self.as_of)
 
     def is_open(self) -> bool:
         """Whether it lets every memory through, turns, episodes and what was superseded aside."""

@@ -26,11 +26,11 @@ def compared(of: Filter | Memory, name: str) -> Any:
 
 
 def sees(filter: Filter, memory: Memory, now: datetime) -> bool:
-    """Whether a reader sees it without any condition; turns and what was superseded where the filter includes them."""
+    """Whether a reader sees it, whatever the conditions of the filter are."""
     return (
         memory.is_visible(now)
         and (memory.source != "conversation" or _includes_said(filter, memory))
-        and (filter.include_superseded or not memory.is_superseded(filter.as_of))
+        and not filter.hides(memory)
     )
 
 

@@ -53,7 +53,7 @@ def timeline(request: PageRequest) -> Page:
 
 def browse(request: PageRequest) -> Page:
     """The page of everything to look into: scopes, tags, conversations, days."""
-    newest = request.ask("list", order="happened", limit=_LOOKED_AT, include_superseded=True)
+    newest = request.latest(limit=_LOOKED_AT)
     memories = newest["memories"]
     days = Counter(day_of(happened_at(m), request.zone) for m in memories)
     names: dict[str, str] = {}

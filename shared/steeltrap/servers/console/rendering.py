@@ -60,6 +60,10 @@ class PageRequest:
             self.notices.append(outcome.message)
         return result.body
 
+    def latest(self, **arguments: Any) -> Any:
+        """A page of all memories, superseded ones too, the latest event first."""
+        return self.ask("list", order="happened", include_superseded=True, **arguments)
+
     def find(self, tool: str, **arguments: Any) -> Any | None:
         """The same, None for what isn't there."""
         try:

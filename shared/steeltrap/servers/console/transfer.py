@@ -248,9 +248,7 @@ def import_page(request: PageRequest) -> Page:
     """One import: what became of each file, and the memories that it brought. Raises NotFound."""
     [run] = request.ask("list_imports", id=request.id)["imports"]
     offset = number_of(request.query, "offset")
-    answer = request.ask(
-        "list", import_id=run["id"], order="happened", limit=_ROWS, offset=offset, include_superseded=True
-    )
+    answer = request.latest(import_id=run["id"], limit=_ROWS, offset=offset)
     following = offset + _ROWS
     values: JsonObject = {
         "run": _import_values(request, run),

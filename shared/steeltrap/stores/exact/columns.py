@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from ...model import NO_TIME, Candidates, Filter, to_micros
+from ...model import NO_TIME, Candidates, Filter, Query, to_micros
 from ...text.limits import from_key, to_key
 from ...text.matching import in_scopes
 from ...text.words import Trait
@@ -165,6 +165,13 @@ class Slots:
         if filter.include_turns and filter.turns_of is None:
             return mask
         return mask & self._without("turn", filter.include_turns, filter.turns_of)
+
+    def bases(self, query: Query, now: int) -> tuple[Mask, Mask, Filter]:
+        """The slots that a query sees, those that its candidates are from, and the filter of these."""
+        visible_slots = self.base(now, query.filter)
+        if not self.has_superseded or query.candidates_filter is query.filter:
+            return visible_slots, visible_slots, query.filter
+        return visible_slots, self.base(now, query.candidates_filter), query.candidates_filter
 
     def without_episodes(self, *, turns: bool = False, turns_of: str | None = None) -> Mask:
         """The slots that are no episodes; with turns those too, of one conversation where it is given."""

@@ -102,15 +102,12 @@ class Index:
         return self._matrix.memory() + approximate + self._slots.memory() + self._postings.size()
 
     def base(self, filter: Filter, now: int) -> Mask:
-        """The slots that are visible at `now`, with turns and what was superseded where the filter includes them."""
+        """The slots that a filter sees at `now`, whatever its conditions are."""
         return self._slots.base(now, filter)
 
     def bases(self, query: Query, now: int) -> tuple[Mask, Mask, Filter]:
         """The slots that a query sees, those that its candidates are from, and the filter of these."""
-        visible_slots = self.base(query.filter, now)
-        if not self._slots.has_superseded or query.candidates_filter is query.filter:
-            return visible_slots, visible_slots, query.filter
-        return visible_slots, self.base(query.candidates_filter, now), query.candidates_filter
+        return self._slots.bases(query, now)
 
     def without_episodes(self, filter: Filter) -> Mask:
         """The slots that are no episodes, and those of the conversation that the filter includes."""

@@ -1,7 +1,6 @@
 """agent: recall, recent_memories."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Final
 
 from pydantic import Field
@@ -52,7 +51,7 @@ def recall(call: Call, input: RecallInput) -> str:
         Search(
             query=input.query,
             limit=MAX_RESULTS,
-            filter=replace(shown_to(call), include_superseded=asks_for_past(input.query)),
+            filter=shown_to(call, past=asks_for_past(input.query)),
             precision="likely",
             most_less_sure=MOST_LESS_SURE,
             max_tokens=input.max_tokens - FRAME_TOKENS,

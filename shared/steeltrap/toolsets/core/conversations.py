@@ -13,7 +13,7 @@ from .. import episode_markdown
 from ..episode_markdown import Detail
 from ..fields import LongText, OuterId, Query, Scope
 from . import CORE
-from .filtering import FilterInput
+from .filtering import ListFilterInput
 from .inputs import MessageInput
 
 
@@ -100,8 +100,7 @@ def append_messages(call: Call, input: AppendInput) -> AppendedView:
     )
 
 
-class RetrieveInput(FilterInput):
-    include_superseded: bool = Field(False, description="Include memories that another one superseded.")
+class RetrieveInput(ListFilterInput):
     query: Query
     limit: int = Field(5, ge=1, le=100, description="Maximum number of memories.")
     detail_limit: int | None = Field(

@@ -55,3 +55,9 @@ class FilterInput(Input):
             include_turns=turns,
             turns_of=(conversation_id or call.caller.conversation_id) if turns else None,
         )
+
+
+class ListFilterInput(FilterInput):
+    """Conditions where nothing but the caller says whether older versions of what is known are wanted."""
+
+    include_superseded: bool = Field(False, description="Include memories that another one superseded.")

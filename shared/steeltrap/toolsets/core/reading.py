@@ -16,7 +16,7 @@ from ...text.limits import MAX_CONTEXT_CHARACTERS, MAX_VERSION
 from ...tools import Answer, Input
 from ..fields import Bound, MemoryId, Time, Unit
 from . import CORE
-from .filtering import FilterInput
+from .filtering import ListFilterInput
 from .views import MemoryView, listed_view, memory_view
 
 
@@ -32,8 +32,7 @@ def get(call: Call, input: GetInput) -> MemoryView:
     return memory_view(memory, [link for link in memory.links if link.target_id in ends])
 
 
-class ListInput(FilterInput):
-    include_superseded: bool = Field(False, description="Include memories that another one superseded.")
+class ListInput(ListFilterInput):
     order: Literal["saved", "happened"] = Field(
         "saved", description="`saved`: newest first. `happened`: latest event first; without a time, when it was saved."
     )
