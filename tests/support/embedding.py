@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Literal
 
-from steeltrap.embedders.vectors import nonblank_positions, restore_positions
+from steeltrap.embedders import nonblank_positions, restore_positions
 from steeltrap.errors import Unavailable
 from steeltrap.model import Embedding
 from steeltrap.text.vectors import unit_vector

@@ -20,8 +20,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from ..errors import InvalidInput, Unavailable
 from ..model import Embedding
+from . import nonblank_positions, out_of_time, restore_positions
 from .remote import BoundedThreadPool, OutOfTime
-from .vectors import nonblank_positions, out_of_time, restore_positions
 
 if TYPE_CHECKING:
     from onnxruntime import InferenceSession

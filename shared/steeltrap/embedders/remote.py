@@ -26,8 +26,8 @@ from urllib.parse import urlsplit
 from ..errors import Unavailable
 from ..model import Embedding
 from ..ports import SharedLevels
+from . import nonblank_positions, restore_positions
 from .calibration import Calibrated, Calibration
-from .vectors import nonblank_positions, restore_positions
 
 if TYPE_CHECKING:
     from urllib3 import HTTPConnectionPool

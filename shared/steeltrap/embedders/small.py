@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
 from ..model import Embedding
+from . import out_of_time
 from .onnx import OnnxEmbedder
 from .static import StaticEmbedder
-from .vectors import out_of_time
 
 if TYPE_CHECKING:
     from numpy import float32

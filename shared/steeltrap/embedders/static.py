@@ -19,9 +19,9 @@ from ..errors import TooManyFiles, Unavailable
 from ..model import Embedding
 from ..text.patterns import lazy_pattern
 from ..text.words import fold_case, is_hebrew, normalised, tokens
+from . import nonblank_positions, out_of_time, restore_positions
 from .calibration import STATIC_NOVEL, STATIC_SLOPE, STATIC_UNRELATED, STATIC_UNRELATED_JAPANESE
 from .languages import Languages
-from .vectors import nonblank_positions, out_of_time, restore_positions
 from .word_pieces import WordPieces
 
 if TYPE_CHECKING:
