@@ -7,6 +7,7 @@ from math import inf
 from pathlib import Path
 from typing import Any
 
+import apsw
 import pytest
 
 from contracts.entries import EMBEDDER, found, save, search
@@ -103,6 +104,27 @@ def test_a_cache_that_is_removed_within_a_call_is_never_an_empty_memory(opening:
         shutil.rmtree(tmp_path / "cache")
         assert space.purge(["00000000-0000-4000-8000-000000000000"]) == []
         assert len(list(space.walk())) == 1
+
+
+def test_what_the_log_took_is_saved_though_the_caches_disk_is_full(
+    opening: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = opening()
+    first = save(space_of(store, "ana"), "the heron waits")
+
+    def full(*_: object) -> None:
+        raise apsw.FullError("no room")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("steeltrap.stores.replica.file.write_position", full)
+        patch.setattr("steeltrap.stores.replica.applying.Applier.apply", full)
+        second = save(space_of(store, "ana"), "the heron flies")
+        with pytest.raises(Unavailable, match="The disk is full"):
+            search(space_of(store, "ana"), "heron")
+        with pytest.raises(Unavailable, match="The disk is full"):
+            save(space_of(store, "ana"), "the heron sleeps")
+    for each in (store, opening("elsewhere")):
+        assert found(search(space_of(each, "ana"), "heron")) == {first.id, second.id}
 
 
 def test_a_file_that_goes_between_two_looks_at_it_is_an_error_to_try_again(opening: Open, tmp_path: Path) -> None:
