@@ -20,7 +20,7 @@ from ...model import from_micros
 from ...ports import Clock, Log, Marker, hour_of
 from ...text.words import WORDS_VERSION
 from ..sqlite.file import Kind
-from ..sqlite.header import analysis_of, is_here, read_meta
+from ..sqlite.header import analysis_of, is_here, read_meta, remove_meta
 from .position import Position
 
 _KEY: Final = "due"
@@ -112,7 +112,7 @@ def standing(connection: apsw.Connection) -> Marker | None:
 def let_stand(connection: apsw.Connection, marker: Marker | None) -> None:
     """Say in a file that has begun which marker stands."""
     if marker is None:
-        connection.execute("DELETE FROM meta WHERE key = ?", (_KEY,))
+        remove_meta(connection, _KEY)
     else:
         connection.execute(
             "INSERT OR REPLACE INTO meta (key, value) SELECT ?, ? WHERE EXISTS (SELECT 1 FROM meta)",

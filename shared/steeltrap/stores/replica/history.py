@@ -19,6 +19,7 @@ from ...ports import Deadline, Log
 from ...text.limits import from_key
 from ..sqlite.connection import transaction
 from ..sqlite.file import UNFINISHED, UserFile
+from ..sqlite.header import remove_meta
 from ..sqlite.opening import READER_KIB
 from .applying import apply_patchsets, fingerprint
 from .bases import unpacked
@@ -120,6 +121,6 @@ def put_back(file: UserFile, past: Path, deadline: Deadline) -> None:
         replace_rows(connection, past)
         # The index of every process is made anew: the numbers of changes go back.
         connection.execute("UPDATE meta SET value = ? WHERE key = 'generation'", (token_hex(8),))
-        connection.execute("DELETE FROM meta WHERE key = ?", (UNFINISHED,))
+        remove_meta(connection, UNFINISHED)
 
     file.transaction("move", redo, deadline)

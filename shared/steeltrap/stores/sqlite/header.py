@@ -32,6 +32,16 @@ def read_meta(connection: apsw.Connection) -> dict[str, Any]:
     return dict(select(connection, "SELECT key, value FROM meta"))
 
 
+def write_meta(connection: apsw.Connection, values: Mapping[str, str | int]) -> None:
+    """Write keys of the header, in a transaction."""
+    connection.executemany("INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)", values.items())
+
+
+def remove_meta(connection: apsw.Connection, *keys: str) -> None:
+    """Take keys out of the header, in a transaction."""
+    connection.executemany("DELETE FROM meta WHERE key = ?", [(key,) for key in keys])
+
+
 class Unstaged(NamedTuple):
     """A memory without new vectors, and the number of the transaction that wrote it last."""
 
@@ -52,13 +62,10 @@ def is_staging_begun(meta: Mapping[str, Any]) -> bool:
 
 def begin_staging(connection: apsw.Connection, embedder: str, dimension: int) -> None:
     """Go on with what was made for this embedder by this version, or start from nothing."""
-    values: tuple[str | int, ...] = (embedder, dimension, VERSION)
-    meta = read_meta(connection)
-    if tuple(meta.get(key) for key in _KEYS) != values:
+    values: dict[str, str | int] = dict(zip(_KEYS, (embedder, dimension, VERSION), strict=True))
+    if not values.items() <= read_meta(connection).items():
         connection.execute("DELETE FROM staged")
-        connection.executemany(
-            "INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)", zip(_KEYS, values, strict=True)
-        )
+        write_meta(connection, values)
 
 
 def unstaged(connection: apsw.Connection, embedder: str, dimension: int, after: int) -> list[Unstaged]:
@@ -115,7 +122,7 @@ def take_over_staged(connection: apsw.Connection) -> int:
     )
     count = connection.changes()
     connection.execute("DELETE FROM staged")
-    connection.execute("DELETE FROM meta WHERE key IN (?, ?, ?)", _KEYS)
+    remove_meta(connection, *_KEYS)
     return count
 
 

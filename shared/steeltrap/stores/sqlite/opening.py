@@ -22,7 +22,7 @@ from ...model.frozen import frozen
 from ...record import from_image
 from ...text.words import WORDS_VERSION, indexed_words
 from .connection import OPEN_SECONDS, lacks_descriptors, select, transaction, translated
-from .header import read_meta
+from .header import read_meta, remove_meta, write_meta
 from .rows import to_terms
 from .schema import MIGRATIONS, is_foreign, migrate
 
@@ -74,10 +74,10 @@ def _make(connection: apsw.Connection, after: int) -> None:
         if updates:
             _keep(connection, updates, int(meta["change"]) + 1)
         if len(block) == _BLOCK:
-            _note(connection, _REACHED, f"{WORDS_VERSION}:{block[-1][0]}")
+            write_meta(connection, {_REACHED: f"{WORDS_VERSION}:{block[-1][0]}"})
         else:
-            _note(connection, "words_version", WORDS_VERSION)
-            connection.execute("DELETE FROM meta WHERE key = ?", (_REACHED,))
+            write_meta(connection, {"words_version": WORDS_VERSION})
+            remove_meta(connection, _REACHED)
 
 
 def _keep(connection: apsw.Connection, updates: Sequence[tuple[bytes, int, bytes]], number: int) -> None:
@@ -86,11 +86,7 @@ def _keep(connection: apsw.Connection, updates: Sequence[tuple[bytes, int, bytes
         connection.execute("UPDATE search SET terms = ? WHERE n = ? AND terms = ?", (terms, n, before))
         if connection.changes():  # else another process wrote it meanwhile
             connection.execute("UPDATE memory SET change = ? WHERE n = ?", (number, n))
-    _note(connection, "change", number)
-
-
-def _note(connection: apsw.Connection, key: str, value: str | int) -> None:
-    connection.execute("INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)", (key, value))
+    write_meta(connection, {"change": number})
 
 
 def _unfinished(connection: apsw.Connection, path: Path, reached: int) -> Unavailable:

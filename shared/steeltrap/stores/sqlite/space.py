@@ -85,7 +85,7 @@ def finish(file: UserFile, deadline: Deadline) -> None:
 
 
 def _finish(connection: apsw.Connection, _: int) -> None:
-    connection.execute("DELETE FROM meta WHERE key = ?", (UNFINISHED,))
+    header.remove_meta(connection, UNFINISHED)
 
 
 def traces(file: UserFile, id: str) -> list[str]:
