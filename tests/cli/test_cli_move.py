@@ -194,6 +194,33 @@ def test_a_damaged_log_is_left_out_of_a_backup_and_named(run, tmp_path, url):
     assert run("recall", "heron", "--user", "ana", data=tmp_path / "folder").exit_code == 0
 
 
+def test_a_user_whose_move_was_cut_short_is_left_out_of_a_backup_and_named(run, tmp_path, url, monkeypatch):
+    assert run("config", "set", "store", url).exit_code == 0
+    run("remember", "the heron stands in the reeds", "--user", "ana")
+    run("remember", "the heron flies", "--user", "bob")
+    with monkeypatch.context() as patch:
+        patch.setattr(moving, "_take", killed)
+        patch.setattr(moving, "_withdraw", killed)
+        assert run("move", url, f"{url}-2", "--user", "ana").exit_code == 9
+    made = run("backup", tmp_path / "monday", "--json")
+    assert made.exit_code == 1
+    assert f"Left out: user ana. These memories were moved to {url}-2: " in made.stderr
+    answer = json.loads(made.stdout)
+    assert (answer["users"], answer["left_out"]) == (1, ["user ana"])
+    assert run("move", url, f"{url}-2", "--user", "ana").exit_code == 0
+    assert run("backup", tmp_path / "tuesday").exit_code == 0
+
+
+def test_a_backup_of_a_log_without_users_is_an_empty_one(run, tmp_path, url):
+    assert run("config", "set", "store", url).exit_code == 0
+    made = run("backup", tmp_path / "monday", "--json")
+    assert (made.exit_code, json.loads(made.stdout)["users"]) == (0, 0)
+
+
+def killed(*_):
+    raise SystemExit(9)
+
+
 def test_a_users_memories_go_back_to_a_time_once_the_change_was_seen(run, url):
     assert run("config", "set", "store", url).exit_code == 0
     run("remember", "the heron stands in the reeds", "--user", "ana")
@@ -237,9 +264,6 @@ def test_a_data_folder_has_no_history_to_go_back_to(run):
 
 
 def test_a_move_that_was_cut_short_is_finished_by_the_same_command(run, data, url, monkeypatch):
-    def killed(*_):
-        raise SystemExit(9)
-
     run("remember", "the heron stands in the reeds", "--user", "ana")
     with monkeypatch.context() as patch:
         patch.setattr(moving, "_take", killed)

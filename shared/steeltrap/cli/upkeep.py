@@ -263,7 +263,7 @@ def backup(
 
         def advanced(check: Callable[[], None], position: int, of: int) -> None:
             check()
-            advance(position / of, position)
+            advance(position / of if of else 1, position)
 
         manifest = at_low_priority(
             lambda check: runtime.back_up(

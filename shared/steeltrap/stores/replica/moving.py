@@ -21,7 +21,7 @@ from typing import Any, Final, Protocol
 
 import apsw
 
-from ...errors import Conflict, SteeltrapError, Unavailable
+from ...errors import Conflict, SteeltrapError, Unavailable, moved_away
 from ...model import UserRef
 from ...ports import Deadline
 from ..sqlite.connection import translated
@@ -166,11 +166,13 @@ def move_user(user: UserRef, source: Place, target: Place, deadline: Deadline) -
 def copy_user(user: UserRef, source: FilePlace, target: FilePlace, deadline: Deadline) -> int | None:
     """Copy a user's memories as of one moment; returns how many they are, deleted ones too, or None if there are none.
 
-    Raises Conflict where the target has memories of the user, Unavailable.
+    Raises Conflict where the target has memories of the user, MovedAway, Unavailable.
     """
     old, new = source.store.open_file(user, deadline), target.store.open_file(user, deadline)
     meta = _meta(old)
-    if not meta or MOVED_TO in meta:
+    if MOVED_TO in meta:
+        raise moved_away(meta[MOVED_TO])
+    if not meta:
         return None
     return new.transaction("move", lambda connection, _: _copy(connection, old), deadline)
 
