@@ -315,11 +315,10 @@ class ReplicaFile(UserFile):
                 deadline.left()
                 self._go_on(deadline)
             except SteeltrapError:
-                if self._created is None:
-                    self.usage.put_back(usage)
-                    raise
-                self._take_in_own(deadline)
-                return answers[-1]
+                if self._has_own_entry(deadline):
+                    return answers[-1]
+                self.usage.put_back(usage)
+                raise
 
     def _go_on(self, deadline: Deadline) -> None:
         """Catch up in one's turn to write."""
@@ -452,14 +451,17 @@ class ReplicaFile(UserFile):
             write_position(connection, position)
         self._note(position, opened.file)
 
-    def _take_in_own(self, deadline: Deadline) -> None:
-        """Catch up with what the log took and could then not be committed to the file. It is written, whatever comes of
-        this: where the file can't have it now, as on a full disk, the next call that needs it says why."""
+    def _has_own_entry(self, deadline: Deadline) -> bool:
+        """Whether the log took what could then not be committed to the file, which catches up with it, if it can: where
+        it can't, as on a full disk, the next call that needs it says why."""
+        if self._created is None:
+            return False
         with suppress(SteeltrapError):
             with self._read_lock:
                 if self._connections.are_replaced:
                     self._let_go()
             self._go_on(deadline)
+        return True
 
     def _leave_a_gap(self) -> None:
         """Let writers on other machines get their turn: a log gives it to whoever is first."""
