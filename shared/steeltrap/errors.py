@@ -230,9 +230,14 @@ INDEX_FAILURES: Final = (IndexUnavailable, IndexThrottled, IndexTooLarge, IndexF
 
 
 def moved_away(place: str) -> MovedAway:
-    """The error for using memories where they were before they were moved to another place."""
+    """The error for using memories where they were before they were moved to another place.
+
+    Clients see it, so it names no table and no database: `steeltrap move` tells operators the whole name.
+    """
+    kind = place.partition(":")[0]
+    name = kind if kind in ("aws", "dynamodb", "postgresql") else place
     return MovedAway(
-        f"These memories were moved to {place}: use the store there. If it has none of them, the move was cut short: "
+        f"These memories were moved to {name}: use the store there. If it has none of them, the move was cut short: "
         "run `steeltrap move` again.",
         retryable=False,
         part="store",

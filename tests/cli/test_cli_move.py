@@ -116,7 +116,9 @@ def test_memories_of_all_users_go_to_the_tables_of_the_settings_and_on_to_a_log(
     assert there.exit_code == 0, there.stderr
     assert "Moved 2 memories of 2 users to aws." in there.stdout
     assert "steeltrap config set store aws --data" in there.stdout
-    assert f"These memories were moved to aws:{table}: use the store there." in recalled(run, "ana")[1]
+    assert "These memories were moved to aws: use the store there." in recalled(run, "ana")[1]
+    elsewhere = run("move", data, f"{url}-2", "--user", "ana")
+    assert f"were moved to aws:{table} before: move them from there" in elsewhere.stderr
     assert run("config", "set", "store", "aws").exit_code == 0
     assert key_ids(run) == keys
     assert listed(run, "ana") == {"the heron stands in the reeds"}

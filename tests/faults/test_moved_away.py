@@ -11,7 +11,7 @@ from faults.moving_sides import ANA, Open, cut_short, move
 from spaces import in_time, space_of
 from steeltrap.errors import Unavailable
 from steeltrap.maintenance import Run
-from steeltrap.model import Filter
+from steeltrap.model import Caller, Filter
 from steeltrap.ports import (
     Gone,
     IdStarts,
@@ -115,3 +115,21 @@ def test_a_sweep_passes_over_a_user_who_is_being_moved(
         if isinstance(side.store, SqliteStore):
             side.store.sweep()
     assert "a sweep failed" not in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("place", "says"),
+    [
+        ("aws:acme-prod-memories", "aws"),
+        ("dynamodb://acme-entries?bases=s3://acme/prod", "dynamodb"),
+        ("postgresql://app@db.acme.example/memories", "postgresql"),
+    ],
+)
+def test_a_client_is_told_of_no_table_and_no_database(open_side: Open, place: str, says: str) -> None:
+    for kind in ("folder", "log", "aws"):
+        side = open_side(kind)
+        side.ask("core.save", content="A heron.")
+        assert side.place.mark(ANA, place, "a move", in_time())
+        result = side.door.invoke("core.list", {}, Caller(ANA))
+        assert f"These memories were moved to {says}: use the store there." in str(result.body)
+        assert "acme" not in str(result.body)
