@@ -400,3 +400,24 @@ def test_what_a_failed_move_brought_is_removed_once_the_source_is_used_again(
     assert all("gone" in item for item in left)
     assert log.contents() == {"one", "two"}
     assert move(log, aws) == 2
+
+
+def test_a_forgetting_that_ends_late_leaves_what_says_where_new_memories_are(
+    open_side: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    aws, other, log = open_side("aws"), open_side("aws"), open_side("log")
+    aws.ask("core.save", content="one")
+    forget_usage = users.forget_usage
+
+    def overtaken(partition: Partition) -> None:
+        forget_usage(partition)
+        patch.undo()
+        other.ask("core.save", content="two")  # it finishes the forgetting
+        move(other, log)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(users, "forget_usage", overtaken)
+        assert aws.store.forget_user(ANA)
+    with pytest.raises(Unavailable, match="moved to log"):
+        open_side("aws").ask("core.list")
+    assert log.contents() == {"two"}

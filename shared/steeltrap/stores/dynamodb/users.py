@@ -203,7 +203,8 @@ def forget_counters(partition: Partition) -> None:
 
 
 def finish_forgetting(partition: Partition) -> None:
-    """Remove all items of a user whose forgetting was begun; the user's own is the last."""
+    """Remove all items of a user whose forgetting was begun; the user's own is the last, unless another call has
+    finished it and the user came back, or was moved, since."""
     tables, user = partition.tables, partition.key
     ttl = partition.now() // 1_000_000 + TOMBSTONE_SECONDS
     obsolete_keys: list[str] = []
@@ -219,7 +220,9 @@ def finish_forgetting(partition: Partition) -> None:
             obsolete_keys.clear()
     tables.delete_all(user, obsolete_keys, partition.deadline)
     forget_usage(partition)
-    tables.delete_all(user, [keys.USER], partition.deadline)
+    with suppress(Cancelled):
+        last = Action(keys.USER, "attribute_exists(#forgetting)", delete=True)
+        run(tables, user, [last], partition.deadline)
 
 
 def forget_usage(partition: Partition) -> None:
