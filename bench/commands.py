@@ -1,5 +1,6 @@
 """The bench commands: one per thing that is measured."""
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -310,16 +311,21 @@ def opensearch(
     users: Annotated[int, typer.Option("--users", metavar="N", min=1, help="Number of small users.")] = 10,
     as_json: terminal.Json = False,
 ) -> None:
-    """Measure an index in OpenSearch with two refresh intervals, and two ways to the nearest vectors.
+    """Measure an index in OpenSearch by two forms of documents, and two ways to the nearest vectors.
 
-    It is written with a refresh every second and every 30 seconds. Then the nearest vectors are asked for by the graph
-    and by comparing all of a user's: those of a small user, and of one with ten times as many memories. It needs
-    STEELTRAP_OPENSEARCH_URL. The index is removed afterwards.
+    Two indices get the same memories: one has each vector in a nested document, the other has a memory's only vector
+    in the memory's own document. Then both are searched, and the nearest vectors are asked for by the graph and by
+    comparing all of a user's: those of a small user, and of one with ten times as many memories. It needs
+    STEELTRAP_OPENSEARCH_URL. The indices are removed afterwards.
     """
     from .opensearch import TITLES, measure
     from .report import show
 
-    show(measure(size, users), as_json, TITLES)
+    def report(line: str) -> None:
+        sys.stderr.write(line)
+        sys.stderr.flush()
+
+    show(measure(size, users, report), as_json, TITLES)
 
 
 def attacks(

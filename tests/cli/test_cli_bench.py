@@ -215,15 +215,19 @@ def test_replica_compares_a_log_near_and_far_with_sqlite_alone():
     assert figures["far_cold_ms"]["30 memories"]["median"] > 2 * 25
 
 
-def test_opensearch_compares_refreshes_and_ways_to_the_nearest_vectors(monkeypatch):
+def test_opensearch_compares_forms_of_documents_and_ways_to_the_nearest_vectors(monkeypatch):
     monkeypatch.setenv("STEELTRAP_OPENSEARCH_URL", opensearch_url())
     monkeypatch.setattr(opensearch, "_LARGER", 2)
     monkeypatch.setattr(opensearch, "_QUESTIONS", 2)
-    figures = json.loads(CliRunner().invoke(app, "bench opensearch --size 100 --users 1 --json").stdout)
-    assert figures.pop("memories") == 300
-    assert figures.keys() == opensearch.TITLES.keys() - {"memories"}
-    assert all(figure > 0 for figure in figures.values())
-    assert figures["small_graph_recall"] == 1  # the graph is asked for four times as many as the user has
+    run = CliRunner().invoke(app, "bench opensearch --size 100 --users 1 --json")
+    assert "300 of 300 memories written" in run.stderr
+    figures = json.loads(run.stdout)
+    assert figures.keys() == opensearch.TITLES.keys()
+    assert figures["memories"] == 300
+    forms = figures["forms"]
+    assert forms["lucene_documents"] == {"nested": 600, "unnested": 300, "ratio": 0.5}
+    assert all(each["unnested"] > 0 for each in forms.values())
+    assert forms["small_graph_recall"]["unnested"] == 1  # the graph is asked for four times as many as the user has
 
 
 def test_langgraph_compares_our_store_with_the_one_of_langgraph(monkeypatch):
