@@ -1,6 +1,7 @@
 """DynamoDB's tables as a place of a move: what a user has is the same on both sides, late writers arrive."""
 
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import islice
@@ -17,7 +18,7 @@ from spaces import in_time, space_of
 from steeltrap.changes.images import entry
 from steeltrap.errors import Conflict, SteeltrapError, Unavailable
 from steeltrap.model import Message
-from steeltrap.ports import Create, LatestWrites, OpenTurns, Space
+from steeltrap.ports import Create, Deadline, LatestWrites, OpenTurns, Space
 from steeltrap.record import to_image
 from steeltrap.stores.dynamodb import keys, moving, purging, users
 from steeltrap.stores.dynamodb.documents import DynamoTruth
@@ -421,3 +422,26 @@ def test_a_forgetting_that_ends_late_leaves_what_says_where_new_memories_are(
     with pytest.raises(Unavailable, match="moved to log"):
         open_side("aws").ask("core.list")
     assert log.contents() == {"two"}
+
+
+@pytest.mark.parametrize("is_moved", [False, True])
+def test_a_large_commit_takes_as_long_as_its_call_may_unless_the_user_is_moved(open_side: Open, is_moved: bool) -> None:
+    aws, clock = open_side("aws"), SettableClock()
+    aws.ask("core.save", content="one")
+    store: Any = aws.store
+    call = store.tables.call
+
+    def slow(operation: str, request: Any, deadline: Any) -> Any:
+        answer = call(operation, request, deadline)
+        if operation == "transact_write_items" and deadline.clock is clock:
+            clock.advance(seconds=20)
+            if is_moved:
+                aws.place.mark(ANA, "log", "a move", in_time())
+        return answer
+
+    store.tables.call = slow
+    herons = [memory(f"heron {n}") for n in range(450)]
+    space = store.space(ANA, Deadline.after(600, clock))
+    with pytest.raises(Unavailable, match="moved to log") if is_moved else nullcontext():
+        space.commit([Create(entry=entry(heron, embed(heron.content))) for heron in herons])
+    assert is_moved or len(aws.contents()) == 451

@@ -32,7 +32,7 @@ def incomplete(id: str) -> Internal:
 
 
 WRITE_SECONDS: Final = 60.0
-"""A commit that has read the user's own item writes within this time or reads it again. No tool's call takes longer."""
+"""Whoever has read the user's own item writes within this time, or reads it again. No tool's call takes longer."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -290,11 +290,21 @@ class _Commit:
         if plan.early:
             self._partition.tables.put_all(plan.early, self._partition.deadline)
         for group in groups(plan.actions):
+            self._go_on()
             try:
                 run(self._partition.tables, self._partition.key, group, self._partition.deadline)
             except Cancelled as cancelled:
                 self._refuse(group, cancelled)
             self._written_ids |= {keys.id_of(action.key) for action in group if action.key.startswith(keys.MEMORIES)}
+
+    def _go_on(self) -> None:
+        """Write for longer than one look allows, where the user is still here. Raises Unavailable, ChangedSinceRead."""
+        ends = self._partition.deadline
+        if ends.before() < WRITE_SECONDS / 2 and ends.ends < self._whole.deadline.ends:
+            partition = self._whole.within(WRITE_SECONDS)
+            if not partition.admit(partition.user_item(USER)):
+                raise ChangedSinceRead
+            self._partition = partition
 
     def _refuse(self, group: Sequence[Action], cancelled: Cancelled) -> None:
         """Say why a transaction was refused, or that it should be tried again."""
