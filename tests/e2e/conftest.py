@@ -43,7 +43,7 @@ def stack(aws: Aws, issuer: Issuer, tmp_path_factory: pytest.TempPathFactory) ->
         queue_senders=("arn:aws:iam::000000000000:role/application",),
         index=index,
         agent={"bedrock_agents": (f"arn:aws:bedrock:us-east-1:000000000000:agent/{AGENT}",)},
-        settings={"log": "info"},
+        settings={"log": "info", "calls_per_minute": 0},
     )
     with deployed_stage(aws, stage, tmp_path_factory.mktemp("cdk")) as stack:
         yield stack
