@@ -185,6 +185,16 @@ def _damaged(path: Path, how: str) -> bytes:
     return bad
 
 
+def test_a_text_that_is_damaged_on_the_disk_is_an_error_that_names_the_file(open_store: Opening) -> None:
+    store = open_store()
+    save(space_of(store, "ana"), "the heron waits")
+    path = store.path(ANA)
+    store.close()
+    path.write_bytes(path.read_bytes().replace(b"heron", b"her\x90n"))
+    with pytest.raises(Unavailable, match=f"{path.name} is damaged"):
+        list(space_of(open_store(), "ana").walk())
+
+
 @pytest.mark.parametrize("how", ["text", "truncated", "zeros", "noise", "header"])
 def test_a_damaged_file_is_named_and_left_as_it_is(open_store: Opening, how: str) -> None:
     store = open_store()

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from math import inf
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import apsw
 import pytest
@@ -15,6 +15,7 @@ from faults.doors import running
 from spaces import in_time, space_of
 from steeltrap.errors import Unavailable
 from steeltrap.model import UserRef
+from steeltrap.ports import Space
 from steeltrap.runtime.clock import SystemClock
 from steeltrap.stores.logs.folder import FolderLog, FolderLogs
 from steeltrap.stores.replica import ReplicaStore
@@ -24,6 +25,7 @@ from steeltrap.stores.replica.entries import LogEntry
 from steeltrap.stores.replica.position import open_replica
 
 Open = Callable[..., ReplicaStore]
+T = TypeVar("T")
 
 
 @pytest.fixture
@@ -125,6 +127,37 @@ def test_what_the_log_took_is_saved_though_the_caches_disk_is_full(
             save(space_of(store, "ana"), "the heron sleeps")
     for each in (store, opening("elsewhere")):
         assert found(search(space_of(each, "ana"), "heron")) == {first.id, second.id}
+
+
+@pytest.mark.parametrize("at", [0, 0.3, 0.6, 0.9])
+@pytest.mark.parametrize("damage", ["cut", "overwritten"])
+def test_a_damaged_file_is_made_again_from_the_log(opening: Open, damage: str, at: float) -> None:
+    with closing(opening()) as store:
+        ids = {save(space_of(store, "ana"), f"the heron waits {number}" * 20).id for number in range(30)}
+        path = store.path(UserRef("ana"))
+    size = path.stat().st_size
+    with path.open("r+b") as file:
+        if damage == "cut":
+            file.truncate(int(size * at))
+        else:
+            file.seek(int(size * at))
+            file.write(b"\x90" * 8192)
+    store = opening()
+    refusals: list[Unavailable] = []
+
+    def answer(call: Callable[[Space], T]) -> T:
+        """The answer of a call that is repeated once where it meets the damage."""
+        try:
+            return call(space_of(store, "ana"))
+        except Unavailable as refusal:
+            refusals.append(refusal)
+            return call(space_of(store, "ana"))
+
+    assert {memory.id for memory in answer(lambda space: list(space.walk()))} == ids
+    assert found(answer(lambda space: search(space, "heron"))) <= ids
+    new = answer(lambda space: save(space, "the heron flies"))
+    assert {memory.id for memory in answer(lambda space: list(space.walk()))} == ids | {new.id}
+    assert all(refusal.can_retry and "They are in the log" in refusal.message for refusal in refusals)
 
 
 def test_a_file_that_goes_between_two_looks_at_it_is_an_error_to_try_again(opening: Open, tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from ...errors import SteeltrapError, Unavailable
 from ...model import to_micros
 from ...ports import BaseName, Clock, Deadline, Log, Marker
 from ..data_folder import DataFolder, release
-from ..sqlite.connection import OPEN_SECONDS, translated, writing
+from ..sqlite.connection import OPEN_SECONDS, DamagedFile, translated, writing
 from ..sqlite.file import Kind, Redo, T, UserFile, is_marked, write_usage
 from ..sqlite.header import Header, is_here
 from ..sqlite.opening import READER_KIB, Identity, Opened, identity
@@ -34,6 +34,9 @@ from .due import DueWork, standing
 from .entries import LogEntry, Lost, commit_entry, damaged, new_nonce, newer, offline
 from .position import Position, is_worth_a_base, open_replica, read_position, write_position
 
+_MADE_AGAIN: Final = (
+    "This machine's copy of these memories is damaged. They are in the log, from which it is made again: try again."
+)
 _ROOM_FOR_ENTRIES: Final = 2
 """Bytes of a file for each byte of its entries, about: those are compressed."""
 _CROWD_SECONDS: Final = 5.0
@@ -80,7 +83,7 @@ class ReplicaFile(UserFile):
         self._crowded_until = 0.0
         self._had_nothing = False
         self._is_offline = self._has_unapplied = self._makes_no_bases = False
-        self._is_beginning = False
+        self._is_beginning = self._is_damaged = False
         self._works_on: Identity | None = None
         self._written_to: bytes | None = None
         self._usage_since = clock.monotonic()
@@ -90,13 +93,42 @@ class ReplicaFile(UserFile):
     def catch_up(self, deadline: Deadline) -> None:
         """Bring the file to the end of the log. Raises Unavailable when the log can't be read, or the file has tables
         that this release doesn't work on."""
-        self._pull(deadline)
+        try:
+            if self._is_damaged:
+                self._make_again(deadline)
+            self._pull(deadline)
+        except DamagedFile:
+            self._is_damaged = True
+            self._make_again(deadline)
         if self._last_position is None:
             self._position()  # of a file that has just begun with a base
         if self._last_position is not None and self._last_position[1] != self._works_on:
             self._require_own_tables(self._last_position[1])
         self._is_offline = False
         note_current(self.path, self._clock.now())
+
+    def _make_again(self, deadline: Deadline) -> None:
+        """Throw the file away, in which a call met damage, and make it again: what it holds is in the log."""
+        with self._write_turn(deadline.before()):
+            if not self._is_damaged:
+                return  # another thread was faster
+            _log.warning("a damaged replica was thrown away and is made again: %s", self.path.name)
+            self._is_beginning = True
+            try:
+                self._remove()
+                self._take_in([], deadline)
+                self._is_damaged = False
+            finally:
+                self._is_beginning = False
+
+    @contextmanager
+    def _reading_unchecked(self) -> Iterator[apsw.Connection | None]:
+        try:
+            with super()._reading_unchecked() as connection:
+                yield connection
+        except DamagedFile as error:
+            self._is_damaged = True
+            raise DamagedFile(_MADE_AGAIN, retryable=True) from error
 
     def is_far(self) -> bool:
         """Whether the log answers so late that a call had better read the rows that are here meanwhile, and may: this
@@ -314,10 +346,13 @@ class ReplicaFile(UserFile):
             except Lost:
                 deadline.left()
                 self._go_on(deadline)
-            except SteeltrapError:
+            except SteeltrapError as error:
+                self._is_damaged |= isinstance(error, DamagedFile)
                 if self._has_own_entry(deadline):
                     return answers[-1]
                 self.usage.put_back(usage)
+                if self._is_damaged:
+                    raise DamagedFile(_MADE_AGAIN, retryable=True) from error
                 raise
 
     def _go_on(self, deadline: Deadline) -> None:

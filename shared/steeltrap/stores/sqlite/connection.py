@@ -33,10 +33,9 @@ _MENDABLE: Final[dict[type[apsw.Error], str]] = {
     apsw.NoMemError: "The machine is out of memory; try again.",
     apsw.ProtocolError: _BUSY,
 }
+_DAMAGED = "is damaged and was left as it is: run `steeltrap doctor`, then restore it from a backup or an export."
 _PERMANENT: Final[dict[type[apsw.Error], str]] = {
-    apsw.CorruptError: (
-        "is damaged and was left as it is: run `steeltrap doctor`, then restore it from a backup or an export."
-    ),
+    apsw.CorruptError: _DAMAGED,
     apsw.NotADBError: "is not a steeltrap database; move it away or restore it. It was left as it is.",
     apsw.CantOpenError: "can't be opened; check that the folder exists and may be written to.",
     apsw.ReadOnlyError: "may not be written to; check its permissions.",
@@ -76,6 +75,13 @@ OURS: Final[tuple[type[apsw.Error], ...]] = (
 """Errors that only a mistake in this store raises: Internal, with the cause in the log."""
 
 
+class DamagedFile(Unavailable):
+    """A file has other bytes than were written to it."""
+
+    def __init__(self, message: str, *, retryable: bool = False, part: str = "store", **facts: Any) -> None:
+        super().__init__(message, retryable=retryable, part=part, **facts)
+
+
 class DiskFull(Unavailable):
     """There is no room left on the disk."""
 
@@ -95,6 +101,8 @@ class translated:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
         if isinstance(error, apsw.Error):
             raise translate(error, self._path) from error
+        if isinstance(error, UnicodeDecodeError):
+            raise DamagedFile(f"The file {self._path.name} {_DAMAGED}") from error
         if isinstance(error, OSError):
             raise _of_system(error, self._path) from error
 
@@ -125,7 +133,8 @@ def translate(error: apsw.Error, path: Path) -> SteeltrapError:
         if isinstance(error, kind):
             if isinstance(error, _OF_SYSTEM) and (cause := _system_fault(error, path)) is not None:
                 return _of_system(cause, path)
-            return Unavailable(f"The file {path.name} {message}", retryable=False, part="store")
+            fault = DamagedFile if kind in (apsw.CorruptError, apsw.NotADBError) else Unavailable
+            return fault(f"The file {path.name} {message}", retryable=False, part="store")
     # SQLite's messages name tables and columns; the values are bound, so that none is in them.
     _log.error("the memory store failed: %s: %s", type(error).__name__, error)
     return Internal("The memory store failed in an unexpected way; the log has the cause.")
