@@ -429,7 +429,8 @@ def export(
 ) -> None:
     """Export all memories, with their history, to a file.
 
-    `import` restores them from it without loss. A file that is there already is kept, unless `--replace` is given.
+    `import` restores each of them as it was. Left out are the trash, how often a memory was read, reviews, and sessions
+    without memories: `backup` has all. A file that is there already is kept, unless `--replace` is given.
     """
     from ..engine.exporting import count
 
