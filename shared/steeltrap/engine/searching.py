@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import tzinfo
 from itertools import islice
-from math import isnan
+from math import isnan, sqrt
 from operator import attrgetter
 from typing import TYPE_CHECKING, Final
 
@@ -29,7 +29,7 @@ from ..ranking import choosing
 from ..ranking.abbreviations import abbreviations, is_telling
 from ..ranking.asking import without_frame
 from ..ranking.budget import fit, long_in_part
-from ..ranking.choosing import asks_for_past, said_once, without_repeats
+from ..ranking.choosing import asks_for_past, other_names, said_once, without_repeats
 from ..ranking.fading import UNREAD, importance
 from ..ranking.small_talk import embedded_with_question
 from ..text.date_questions import QuestionDates, find_dates
@@ -149,6 +149,7 @@ def _rank(call: Call, request: Search, plan: _Plan, matches: Matches) -> _Rankin
             _lift_past(call, scored)
         if matches.degraded is None:
             scored.judge(passed)
+            _lift_named(call, scored, passed, request.query, plan.query)
     relevant = _relevant(scored, passed, request, days, degraded=matches.degraded is not None)
     return _Ranking(matches=matches, scored=scored, passed=passed, relevant=relevant)
 
@@ -442,6 +443,42 @@ def _lift_by_order(call: Call, scored: "Scored", passed: "Column", query: str) -
         scored.add("order", fitting, lift)
 
 
+_READ_FOR_NAMES: Final = 3
+"""Memories, the best ones, whose names lead to others."""
+_MOST_OF_A_NAME: Final = 4
+"""Memories that have a name which tells something: one that more have is what the user talks about anyway."""
+
+
+def _lift_named(call: Call, scored: "Scored", passed: "Column", text: str, query: Query) -> None:
+    """Lift what else is known of whom one of the best memories names: "Ana's mother Graça lives alone" says that what
+    is stored of Graça may answer a question about Ana's mum.
+
+    Only where the best is not sure to be all that the question asks for, and by the names of the best memory that has
+    any which few have. What leads to a memory stays before it, and none becomes more likely.
+    """
+    weight = call.rules.ranking.name
+    if weight <= 0 or not len(passed) or _is_sure(scored, passed, text):
+        return
+    places = [at for at in scored.leading(passed, _READ_FOR_NAMES) if scored.legs[at] >= choosing.FLOOR]
+    texts = _texts(call, scored, places, attrgetter("content"))
+    names = {at: names for at, text in zip(places, texts, strict=True) if (names := other_names(text, query.tokens))}
+    if not names:
+        return
+    every = tuple(dict.fromkeys(name for of_one in names.values() for name in of_one))
+    words = replace(query, embedding=None, per_leg=_MOST_OF_A_NAME, by_term=False, with_superseded=False, during=())
+    frequencies = call.space.search(replace(words, tokens=every)).candidates.frequencies
+    for at, of_one in names.items():
+        rare = tuple(name for name in of_one if 2 <= frequencies.get(name, 0) <= _MOST_OF_A_NAME)
+        if rare:
+            ids = call.space.search(replace(words, tokens=rare)).candidates.ids
+            others = [place for id in ids if (place := scored.candidates.place(id)) not in (None, at)]
+            if others:
+                most = weight * float(scored.legs[at]) / sqrt(len(others))
+                room = scored.score[at] - scored.score[others] - _ROUNDING
+                scored.add("name", others, room.clip(0.0, most).tolist())
+            return
+
+
 def _texts(call: Call, scored: "Scored", places: Sequence[int], text: Callable[[Memory], str]) -> list[str]:
     """The text of the candidate at each place; "" for one that is gone."""
     ids = [scored.candidates.ids[place] for place in places]
@@ -532,10 +569,7 @@ def _relevant(
 
 def _less_sure(request: Search, scored: "Scored", passed: "Column", sure: "Column") -> "list[Fused]":
     """The next best of what passed, where the best is not sure to be all that the query asks for."""
-    if scored.confidence is None or not len(passed):
-        return []
-    enough = choosing.SURE_OF_SEVERAL if choosing.asks_for_several(request.query) else choosing.SURE
-    if scored.confidence[passed].max() >= enough:
+    if scored.confidence is None or not len(passed) or _is_sure(scored, passed, request.query):
         return []
     if scored.legs[passed].max() < choosing.floor_of_less_sure(request.query, scored.candidates.frequencies):
         return []
@@ -543,6 +577,12 @@ def _less_sure(request: Search, scored: "Scored", passed: "Column", sure: "Colum
     near = passed[scored.score[passed] >= choosing.NEXT_BEST * scored.score[passed].max()]
     others = near[[place not in is_sure for place in near.tolist()]]
     return list(islice(scored.best_first(others), request.most_less_sure))
+
+
+def _is_sure(scored: "Scored", passed: "Column", query: str) -> bool:
+    """Whether the best of those that passed is sure to be all that the query asks for."""
+    enough = choosing.SURE_OF_SEVERAL if choosing.asks_for_several(query) else choosing.SURE
+    return scored.confidence is not None and bool(scored.confidence[passed].max() >= enough)
 
 
 def _mentioned(hits: list[Hit], request: Search, relevant: Collection[str]) -> list[Hit]:

@@ -6,7 +6,7 @@ cuts what only resembles it. docs/ranking.md has how the constants were chosen.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import cache
 from typing import Final
 
@@ -78,6 +78,9 @@ _GERMAN: Final = frozenset(
     welche welcher welches wer wie wir wird wo zum zur""".split()
 )
 """Words that are German only. In German every noun has a capital, so a capital tells no name."""
+_LONGEST_NAMING: Final = 1_000
+"""Characters of a memory that are read for names."""
+_SHORTEST_NAME: Final = 3
 _WEEKDAYS: Final = frozenset(
     f"{day}day{ending}" for day in "mon tues wednes thurs fri satur sun".split() for ending in ("", "s")
 )
@@ -138,6 +141,13 @@ def names(query: str) -> list[str]:
         and word.lower() not in STOP_WORDS
         and word.lower() not in _WEEKDAYS
     ]
+
+
+def other_names(text: str, query: Collection[str]) -> list[str]:
+    """The tokens of the names in a text that are none of a query's tokens: Graça in "Ana's mother Graça", for a query
+    about Ana's mum."""
+    words = (word for name in names(text[:_LONGEST_NAMING]) for word in runs(name) if len(word) >= _SHORTEST_NAME)
+    return [token for token in dict.fromkeys(token for word in words for token in tokens(word)) if token not in query]
 
 
 def _is_known(name: str, frequencies: Mapping[str, int]) -> bool:

@@ -33,6 +33,7 @@ class Weights:
     order          for a memory with a question's words in their order, if a better one has them in another
     recency        for the last of what fits about as well, if the query asks for the latest, or the first if for that
     abbreviation   for a memory that has the long form of the query's short one, or the reverse
+    name           of the score of a memory that has a name, for others with it that the query doesn't mention
     literal        for a memory that has the whole query literally; a fifth of it for its identifiers and quotations
     """
 
@@ -53,6 +54,7 @@ class Weights:
     order: float = 0.1
     recency: float = 0.1
     abbreviation: float = 0.2
+    name: float = 0.4
     literal: float = 1.0
 
 
