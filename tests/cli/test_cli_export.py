@@ -164,6 +164,20 @@ def test_the_same_record_twice_in_a_file_is_one_memory(run, tmp_path):
     assert (result["written"], result["skipped"]) == (1, 1)
 
 
+@pytest.mark.skipif(not Path("/dev/stdout").exists(), reason="no path of the output")
+@pytest.mark.parametrize("into_a_file", [False, True])
+def test_an_export_to_dev_stdout_is_the_output_and_nothing_else(tmp_path, into_a_file):
+    environment = {**os.environ, "STEELTRAP_DATA": str(tmp_path / "data"), "STEELTRAP_EMBEDDER": "static-256"}
+    code = "from steeltrap.cli import main; main()"
+    subprocess.run([sys.executable, "-c", code, "remember", "The otter swims."], env=environment, check=True)
+    command = [sys.executable, "-c", code, "export", "/dev/stdout"]
+    output = tmp_path / "output"
+    with output.open("w") as file:
+        done = subprocess.run(command, env=environment, stdout=file if into_a_file else subprocess.PIPE, check=True)
+    lines = (output.read_bytes() if into_a_file else done.stdout).splitlines()
+    assert [json.loads(line)["content"] for line in lines] == ["The otter swims."]
+
+
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
 def test_an_export_to_a_full_disk_by_stdout_says_so(tmp_path):
     environment = {**os.environ, "STEELTRAP_DATA": str(tmp_path / "data"), "STEELTRAP_EMBEDDER": "static-256"}

@@ -7,12 +7,14 @@ memories don't have, and a file of a million lines, which is too large here.
 
 import json
 from collections.abc import Callable
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
 from clock import SettableClock
 from steeltrap.engine import files as engine
+from steeltrap.engine.exchange_file import decode
 from steeltrap.invoke import Door
 from steeltrap.model import MAX_FILE_BYTES, Caller, UserRef
 
@@ -425,6 +427,18 @@ def test_no_other_toolset_takes_a_file_out_of_its_directory(
     assert ana("core.update", id=file["id"], scope=file["scope"], metadata={"by": "Ana"}).error is None
 
 
+def test_no_other_toolset_makes_a_file_out_of_its_directory(memory: Ask, ana: Ask) -> None:
+    memory("create", path="/memories/d/a.md", file_text="the otter")
+    [file] = ana("core.list").body["memories"]
+    ana("core.forget", id=file["id"])
+    item = {"id": file["id"], "content": "the heron", "metadata": {"path": "/memories/d/a.md"}}
+    result = ana("core.put", items=[item])
+    assert result.error.code == "invalid_input"
+    assert "whose scope is memories/d" in result.error.message
+    assert ana("core.put", items=[{**item, "scope": "memories/d"}]).error is None
+    assert "a.md" in memory("view", path="/memories/d")
+
+
 def test_a_move_between_scopes_leaves_files_where_they_are(memory: Ask, ana: Ask) -> None:
     memory("create", path="/memories/d/a.md", file_text="the otter")
     [file] = ana("core.list").body["memories"]
@@ -442,6 +456,27 @@ def test_a_file_that_is_imported_under_a_scope_is_listed_at_its_path(memory: Ask
     ana("core.forget", id=file["id"])
     assert ana("associative.memory_sync", operation="import", file_path="all.json", scope="work").error is None
     assert "a.md" in memory("view", path="/memories/d")
+
+
+def test_a_file_whose_record_names_another_scope_is_imported_at_its_path(memory: Ask, ana: Ask) -> None:
+    memory("create", path="/memories/d/a.md", file_text="the otter")
+    [file] = ana("core.list").body["memories"]
+    exported = ana("associative.memory_sync", operation="export", file_path="all.json", response_level="full")
+    assert exported.error is None
+    ana("core.forget", id=file["id"])
+    changed = {"memory_id": file["id"], "content": "x", "scope": "git/secret", "metadata": file["metadata"]}
+    moved = decode([changed], prefix="work", now=datetime.now(UTC))
+    assert [item.memory.scope for item in moved] == ["memories/d"]
+
+
+def test_a_copy_of_a_file_under_another_id_comes_under_the_scope_of_its_import(memory: Ask, ana: Ask) -> None:
+    memory("create", path="/memories/d/a.md", file_text="the otter")
+    ana("associative.memory_sync", operation="export", file_path="all.json")
+    memory("str_replace", path="/memories/d/a.md", old_str="the otter", new_str="the heron")
+    arguments = {"operation": "import", "file_path": "all.json", "scope": "work", "merge_strategy": "create_versions"}
+    assert ana("associative.memory_sync", **arguments).error is None
+    scopes = {each["content"]: each["scope"] for each in ana("core.list").body["memories"]}
+    assert scopes == {"the heron": "memories/d", "the otter": "work/memories/d"}
 
 
 @pytest.mark.parametrize("text", [" " * MAX_FILE_BYTES, "\n" * 20_000])

@@ -160,6 +160,78 @@ def test_a_damaged_file_is_made_again_from_the_log(opening: Open, damage: str, a
     assert all(refusal.can_retry and "They are in the log" in refusal.message for refusal in refusals)
 
 
+def _cut(opening: Open, content: str) -> Path:
+    """The file of a user with one memory, damaged."""
+    with closing(opening()) as store:
+        save(space_of(store, "ana"), content)
+        path = store.path(UserRef("ana"))
+    with path.open("r+b") as file:
+        file.truncate(path.stat().st_size // 3)
+    return path
+
+
+def test_a_damaged_file_stays_where_the_log_lacks_what_it_held(opening: Open, tmp_path: Path) -> None:
+    path = _cut(opening, "the heron waits")
+    for entry in [*(tmp_path / "log" / "u").rglob("*")]:
+        if entry.is_file():
+            entry.unlink()
+    store = opening()
+    for _ in range(3):
+        with pytest.raises(Unavailable):
+            list(space_of(store, "ana").walk())
+    assert path.exists()
+
+
+def test_a_damaged_file_stays_until_the_log_can_be_read(opening: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = _cut(opening, "the heron waits")
+    store = opening()
+
+    def unreachable(*_: object) -> None:
+        raise Unavailable("The bucket can't be reached.", part="store")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(FolderLog, "read", unreachable)
+        for _ in range(3):
+            with pytest.raises(Unavailable):
+                list(space_of(store, "ana").walk())
+            assert path.exists()
+    assert [memory.content for memory in space_of(store, "ana").walk()] == ["the heron waits"]
+
+
+def test_a_log_that_is_damaged_itself_is_an_error_that_no_repetition_mends(opening: Open) -> None:
+    with closing(opening()) as store:
+        save(space_of(store, "ana"), "the heron waits")
+        path = store.path(UserRef("ana"))
+    path.write_bytes(path.read_bytes().replace(b"heron", b"her\x90n"))
+    with closing(opening()) as store:
+        space_of(store, "ana").scopes()
+        store._replica(UserRef("ana")).put_base()
+    elsewhere = opening("elsewhere")
+    refusals = []
+    for _ in range(3):
+        with pytest.raises(Unavailable) as refusal:
+            list(space_of(elsewhere, "ana").walk())
+        refusals.append(refusal.value.can_retry)
+    assert refusals == [True, False, False]
+
+
+def test_nothing_is_forgotten_before_the_file_is_without_it(opening: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = opening()
+    first = save(space_of(store, "ana"), "the heron waits")
+
+    def full(*_: object) -> None:
+        raise apsw.FullError("no room")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("steeltrap.stores.replica.file.write_position", full)
+        patch.setattr("steeltrap.stores.replica.applying.Applier.apply", full)
+        with pytest.raises(Unavailable, match="The disk is full"):
+            space_of(store, "ana").purge([first.id])
+    assert space_of(store, "ana").purge([first.id]) == []
+    for each in (store, opening("elsewhere")):
+        assert list(space_of(each, "ana").walk()) == []
+
+
 def test_a_file_that_goes_between_two_looks_at_it_is_an_error_to_try_again(opening: Open, tmp_path: Path) -> None:
     store = opening()
     save(space_of(store, "ana"), "the heron waits")

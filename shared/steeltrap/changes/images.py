@@ -103,13 +103,23 @@ def edited(old: Memory, edit: Edit, by: Author, *, short_term_ttl: timedelta) ->
     return image
 
 
+def check_place(new: Memory) -> None:
+    """Raises InvalidInput for a new file in another scope than its path's, in which no directory lists it."""
+    if limits.is_file(new) and new.scope != file_scope(new.metadata[PATH]):
+        path = new.metadata[PATH]
+        raise InvalidInput(
+            f"{new.id} is the id of the file {path}, whose scope is {file_scope(path)}: create it with `memory` of the "
+            "toolset `files`, command `create`."
+        )
+
+
 def _check_path(old: Memory, new: Memory) -> None:
     """Raises InvalidInput where a file would be at another path than its own, in which no directory lists it."""
     if limits.is_file(old) and not (limits.is_file(new) and new.scope in (old.scope, file_scope(new.metadata[PATH]))):
         path = old.metadata[PATH]
         raise InvalidInput(
-            f"Memory {old.id} is the file {path}, which its scope and its metadata `path` follow from: move it with "
-            "`memory` of the toolset `files`, command `rename`."
+            f"Memory {old.id} is the file {path}, so its scope and its metadata `path` can't be changed here: move it "
+            "with `memory` of the toolset `files`, command `rename`; to change its text alone, leave both as they are."
         )
 
 

@@ -46,12 +46,12 @@ def _export(call: "Call", path: str, *, turns: bool, replace: bool, advance: Cal
 @contextmanager
 def _opened(path: str, *, replace: bool) -> Iterator[TextIO]:
     file = Path(path).expanduser()
-    if path == "-":
+    if _is_output(path):
         with _straight(nullcontext(sys.stdout)) as output:
             yield output
-    elif file.is_dir():
+    elif os.path.isdir(file):
         raise InvalidInput(f"{file} is a folder: name a file in it, such as {file / 'memories.jsonl'}.")
-    elif file.exists() and not file.is_file():  # a pipe or a device has nothing that could be replaced
+    elif os.path.exists(file) and not os.path.isfile(file):  # a pipe or a device has nothing that could be replaced
         with _straight(open(file, "w", encoding="utf-8", newline="\n")) as output:
             yield output
     elif os.path.lexists(file) and not replace:
@@ -59,6 +59,14 @@ def _opened(path: str, *, replace: bool) -> Iterator[TextIO]:
     else:
         with _replacing(file) as output:
             yield output
+
+
+def _is_output(path: str) -> bool:
+    """Whether a path is this process's own output, as `-` and /dev/stdout are."""
+    try:
+        return path == "-" or os.path.samestat(os.stat(Path(path).expanduser()), os.fstat(sys.stdout.fileno()))
+    except OSError:
+        return False
 
 
 @contextmanager
@@ -437,5 +445,5 @@ def export(
     call = memory.call(_EXPORT_SECONDS)
     with progress_bar("Exporting", count(call, turns=turns)) as advance:
         memories = _export(call, path, turns=turns, replace=replace, advance=advance)
-    if path != "-":
+    if not _is_output(path):
         say(f"{memories:,} memories are in {path}.")

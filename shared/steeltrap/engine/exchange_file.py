@@ -25,6 +25,7 @@ from ..model import JsonObject, Link, Memory
 from ..model.frozen import frozen
 from ..ranking.novelty import LINK_FLOOR
 from ..text import limits
+from ..text.file_paths import file_scope
 from ..text.json_pieces import parsed
 
 FORMAT_VERSION: Final = "1.0"
@@ -162,7 +163,9 @@ def _to_item(raw: object, prefix: str | None, now: datetime) -> Item:
     memory = limits.check_memory(record.parse(fields))
     if memory.source != "user_memory":
         raise InvalidInput("`source` must be 'user_memory'; messages of conversations can't be imported this way.")
-    if prefix is not None and not limits.is_file(memory):  # a file's scope follows from its path
+    if limits.is_file(memory):
+        memory = replace(memory, scope=file_scope(memory.metadata[limits.PATH]))
+    elif prefix is not None:
         memory = replace(memory, scope=limits.check_scope(f"{prefix}/{memory.scope}"))
     return Item(memory=memory, links=limits.check_links(_links(raw.get("associations")), "associations"))
 

@@ -149,8 +149,9 @@ def _rank(call: Call, request: Search, plan: _Plan, matches: Matches) -> _Rankin
             _lift_past(call, scored)
         if matches.degraded is None:
             scored.judge(passed)
-            _lift_named(call, scored, passed, request.query, plan.query)
     relevant = _relevant(scored, passed, request, days, degraded=matches.degraded is not None)
+    if request.sort_by == "relevance" and request.precision in ("all", "likely"):
+        _lift_named(call, scored, passed, request.query, plan.query)
     return _Ranking(matches=matches, scored=scored, passed=passed, relevant=relevant)
 
 
@@ -457,7 +458,7 @@ def _lift_named(call: Call, scored: "Scored", passed: "Column", text: str, query
     any which few have. What leads to a memory stays before it, and none becomes more likely.
     """
     weight = call.rules.ranking.name
-    if weight <= 0 or not len(passed) or _is_sure(scored, passed, text):
+    if weight <= 0 or scored.confidence is None or not len(passed) or _is_sure(scored, passed, text):
         return
     places = [at for at in scored.leading(passed, _READ_FOR_NAMES) if scored.legs[at] >= choosing.FLOOR]
     texts = _texts(call, scored, places, attrgetter("content"))
@@ -466,16 +467,20 @@ def _lift_named(call: Call, scored: "Scored", passed: "Column", text: str, query
         return
     every = tuple(dict.fromkeys(name for of_one in names.values() for name in of_one))
     words = replace(query, embedding=None, per_leg=_MOST_OF_A_NAME, by_term=False, with_superseded=False, during=())
-    frequencies = call.space.search(replace(words, tokens=every)).candidates.frequencies
+    first = call.space.search(replace(words, tokens=every))
+    most = min(_MOST_OF_A_NAME, first.stored // 2)
+    if first.degraded:
+        return  # its frequencies are those of a few memories
     for at, of_one in names.items():
-        rare = tuple(name for name in of_one if 2 <= frequencies.get(name, 0) <= _MOST_OF_A_NAME)
+        rare = tuple(name for name in of_one if 2 <= first.candidates.frequencies.get(name, 0) <= most)
         if rare:
-            ids = call.space.search(replace(words, tokens=rare)).candidates.ids
-            others = [place for id in ids if (place := scored.candidates.place(id)) not in (None, at)]
+            matches = first if rare == every else call.space.search(replace(words, tokens=rare))
+            named = map(scored.candidates.place, matches.candidates.ids)
+            others = [place for place in named if place is not None and place != at]
             if others:
-                most = weight * float(scored.legs[at]) / sqrt(len(others))
                 room = scored.score[at] - scored.score[others] - _ROUNDING
-                scored.add("name", others, room.clip(0.0, most).tolist())
+                lift = weight * float(scored.legs[at]) / sqrt(len(others))
+                scored.add("name", others, room.clip(0.0, lift).tolist())
             return
 
 

@@ -13,7 +13,7 @@ from ..errors import Conflict, InvalidInput, SteeltrapError, Throttled, Unavaila
 from ..model import Draft, Edit, Link, Memory
 from ..model.frozen import frozen
 from ..ports import Create
-from ..text.limits import check_file_name, check_memory
+from ..text.limits import check_file_name, check_memory, check_scope, is_file
 from ..text.matching import fold_tag
 from ..text.words import text_digest
 from . import consolidating, saving, updating
@@ -119,7 +119,7 @@ def import_file(
     plain = expand(content)
     decoded = decode(call.in_time(memories_of(plain)), prefix=under(prefix), now=call.now())
     items = [replace(item, memory=check_memory(redacted(call, item.memory))) for item in call.in_time(decoded)]
-    steps = _plan(call, items, strategy, anywhere=prefix is None)
+    steps = _plan(call, items, strategy, under(prefix))
     if associations:
         _connect(items, steps)
     _supersede(call, steps)
@@ -152,7 +152,7 @@ class _Step:
         return self.action in _CREATED
 
 
-def _plan(call: Call, items: Sequence[Item], strategy: Strategy, *, anywhere: bool) -> list[_Step]:
+def _plan(call: Call, items: Sequence[Item], strategy: Strategy, prefix: str | None) -> list[_Step]:
     spare = [_spare_id(item.memory) for item in call.in_time(items)]
     taken_memories = find_images(call, [*(item.memory.id for item in items), *spare])
     texts = _texts(call, {item.memory.scope for item in items})
@@ -161,7 +161,7 @@ def _plan(call: Call, items: Sequence[Item], strategy: Strategy, *, anywhere: bo
     for index, item in enumerate(call.in_time(items)):
         imported = item.memory
         by_id = taken_memories.get(imported.id)
-        if by_id is not None and not (by_id.is_visible(now) and (anywhere or by_id.scope == imported.scope)):
+        if by_id is not None and not (by_id.is_visible(now) and (prefix is None or by_id.scope == imported.scope)):
             by_id = None
         by_text = texts.get(_place(imported), [])
         matches = by_text if by_id is None else [by_id, *by_text]
@@ -169,6 +169,9 @@ def _plan(call: Call, items: Sequence[Item], strategy: Strategy, *, anywhere: bo
         if action in _CREATED:
             free = next((id for id in (imported.id, spare[index]) if id not in taken_memories), None)
             id = free or saving.new_id(call, imported.source, index)
+            if prefix is not None and id != imported.id and is_file(imported):
+                # Under another id it is no file, so it comes under the prefix as any other memory.
+                imported = replace(imported, scope=check_scope(f"{prefix}/{imported.scope}"))
         else:
             id = imported.id if old is None else old.id
         steps.append(_Step(index=index, imported=imported, action=action, id=id, old=old))

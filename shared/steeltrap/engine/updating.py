@@ -14,8 +14,8 @@ from dataclasses import replace
 from typing import Final
 
 from ..changes.batch import version_conflict
+from ..changes.images import check_place, entry, is_found_otherwise, overwritten, replaced, unchanged_text
 from ..changes.images import edited as changed
-from ..changes.images import entry, is_found_otherwise, overwritten, replaced, unchanged_text
 from ..errors import AlreadyExists, InvalidInput, SteeltrapError, TooLarge, VersionConflict
 from ..model import Draft, Edit, Memory
 from ..model.frozen import frozen
@@ -250,6 +250,8 @@ def _put_image(call: Call, id: str, draft: Draft, old: Memory | None) -> Memory:
     if old is not None and old.source != "user_memory":
         raise InvalidInput(f"{id} is the id of a message of a conversation; put under another one.")
     new = compose(call, draft, id=id)
+    if old is None or not old.is_visible(call.now()):
+        check_place(new)
     return new if old is None else overwritten(old, new, call.author())
 
 

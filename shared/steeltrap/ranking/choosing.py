@@ -81,6 +81,9 @@ _GERMAN: Final = frozenset(
 _LONGEST_NAMING: Final = 1_000
 """Characters of a memory that are read for names."""
 _SHORTEST_NAME: Final = 3
+_MONTHS: Final = frozenset(
+    "january february march april may june july august september october november december".split()
+)
 _WEEKDAYS: Final = frozenset(
     f"{day}day{ending}" for day in "mon tues wednes thurs fri satur sun".split() for ending in ("", "s")
 )
@@ -145,8 +148,10 @@ def names(query: str) -> list[str]:
 
 def other_names(text: str, query: Collection[str]) -> list[str]:
     """The tokens of the names in a text that are none of a query's tokens: Graça in "Ana's mother Graça", for a query
-    about Ana's mum."""
-    words = (word for name in names(text[:_LONGEST_NAMING]) for word in runs(name) if len(word) >= _SHORTEST_NAME)
+    about Ana's mum. The name of a month is none."""
+    lines = text[:_LONGEST_NAMING].replace("\n", ". ")
+    long = (word for name in names(lines) for word in runs(name) if len(word) >= _SHORTEST_NAME)
+    words = (word for word in long if word not in _MONTHS)
     return [token for token in dict.fromkeys(token for word in words for token in tokens(word)) if token not in query]
 
 

@@ -84,6 +84,8 @@ class ReplicaFile(UserFile):
         self._had_nothing = False
         self._is_offline = self._has_unapplied = self._makes_no_bases = False
         self._is_beginning = self._is_damaged = False
+        self._damaged_file: Identity | None = None
+        self._made_again: Identity | None = None
         self._works_on: Identity | None = None
         self._written_to: bytes | None = None
         self._usage_since = clock.monotonic()
@@ -97,8 +99,8 @@ class ReplicaFile(UserFile):
             if self._is_damaged:
                 self._make_again(deadline)
             self._pull(deadline)
-        except DamagedFile:
-            self._is_damaged = True
+        except DamagedFile as error:
+            self._note_damage(error)
             self._make_again(deadline)
         if self._last_position is None:
             self._position()  # of a file that has just begun with a base
@@ -107,19 +109,39 @@ class ReplicaFile(UserFile):
         self._is_offline = False
         note_current(self.path, self._clock.now())
 
+    def _note_damage(self, error: DamagedFile) -> None:
+        """Have the next call make the file again. Raises the error where it was made of the log as it is: that is
+        damaged itself."""
+        file = identity(self.path)
+        if file is not None and file == self._made_again:
+            raise error
+        self._is_damaged, self._damaged_file = True, file
+
     def _make_again(self, deadline: Deadline) -> None:
-        """Throw the file away, in which a call met damage, and make it again: what it holds is in the log."""
+        """Throw the file away, in which a call met damage, and make it again, if the log has all that it held.
+
+        Raises Unavailable, with the file as it is, for a log that can't be read or lacks entries.
+        """
         with self._write_turn(deadline.before()):
             if not self._is_damaged:
                 return  # another thread was faster
-            _log.warning("a damaged replica was thrown away and is made again: %s", self.path.name)
-            self._is_beginning = True
-            try:
-                self._remove()
-                self._take_in([], deadline)
-                self._is_damaged = False
-            finally:
-                self._is_beginning = False
+            if identity(self.path) == self._damaged_file:  # else another process made it
+                highest = self._highest
+                if self._log.read([max(1, highest)]) == [None]:
+                    raise damaged("entries are missing")
+                _log.warning("a damaged replica was thrown away and is made again: %s", self.path.name)
+                self._is_beginning = True
+                try:
+                    self._remove()
+                    # Until it is made it is lost, and not that of a user without memories.
+                    self._highest = max(1, highest)
+                    self._take_in([], deadline)
+                finally:
+                    self._is_beginning = False
+                if self._read_known().n < highest:
+                    raise damaged("entries are missing")
+                self._made_again = identity(self.path)
+            self._is_damaged = False
 
     @contextmanager
     def _reading_unchecked(self) -> Iterator[apsw.Connection | None]:
@@ -127,7 +149,7 @@ class ReplicaFile(UserFile):
             with super()._reading_unchecked() as connection:
                 yield connection
         except DamagedFile as error:
-            self._is_damaged = True
+            self._note_damage(error)
             raise DamagedFile(_MADE_AGAIN, retryable=True) from error
 
     def is_far(self) -> bool:
@@ -137,7 +159,7 @@ class ReplicaFile(UserFile):
             self._log_seconds >= _FAR_SECONDS
             and self._last_position is not None
             and self._last_position[1] == self._works_on == identity(self.path)
-            and not (self._is_offline or self._has_unapplied or self._is_beginning)
+            and not (self._is_offline or self._has_unapplied or self._is_beginning or self._is_damaged)
         )
 
     def last_position(self) -> tuple[Position, Identity | None] | None:
@@ -347,11 +369,13 @@ class ReplicaFile(UserFile):
                 deadline.left()
                 self._go_on(deadline)
             except SteeltrapError as error:
-                self._is_damaged |= isinstance(error, DamagedFile)
                 if self._has_own_entry(deadline):
                     return answers[-1]
                 self.usage.put_back(usage)
-                if self._is_damaged:
+                if isinstance(error, DamagedFile):
+                    self._note_damage(error)
+                # What damaged rows seem to lack is no refusal; that the outcome isn't known is said as it is.
+                if self._is_damaged and (isinstance(error, DamagedFile) or not isinstance(error, Unavailable)):
                     raise DamagedFile(_MADE_AGAIN, retryable=True) from error
                 raise
 
@@ -488,15 +512,19 @@ class ReplicaFile(UserFile):
 
     def _has_own_entry(self, deadline: Deadline) -> bool:
         """Whether the log took what could then not be committed to the file, which catches up with it, if it can: where
-        it can't, as on a full disk, the next call that needs it says why."""
-        if self._created is None:
+        it can't, as on a full disk, the next call that needs it says why. A removal is only done where the file has it:
+        its bytes are taken out of the file and the log next."""
+        created = self._created
+        if created is None:
             return False
+        has_it = False
         with suppress(SteeltrapError):
             with self._read_lock:
                 if self._connections.are_replaced:
                     self._let_go()
             self._go_on(deadline)
-        return True
+            has_it = self._read_known().n >= created.n
+        return has_it or created.removed < created.n
 
     def _leave_a_gap(self) -> None:
         """Let writers on other machines get their turn: a log gives it to whoever is first."""
