@@ -189,6 +189,7 @@ SCORES: Final[Mapping[str, str]] = {
     "Past": "The search asks for the past, and the memory was replaced by one that fits.",
     "Order": "It has the search's words in the order of an answer.",
     "Abbreviation": "It has in full what the search abbreviates, or the reverse.",
+    "Name": "It has a name that one of the best results brings up.",
     "Literal": "It has the search word for word, or its numbers, names and quotations.",
 }
 """The meaning of each name that `why` shows."""
