@@ -1,7 +1,11 @@
-"""How an agent calls the tools of `records` in its tests: what must succeed, and what must be refused."""
+"""How tests call tools: those of `records` that must succeed or be refused, and a search of memories just saved."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
+
+from clock import SettableClock
+from steeltrap.invoke import Door
+from steeltrap.model import Caller
 
 Tools = Callable[..., Any]
 FILLER = "over the hills and far away they went until the moon rose above the silent valley"
@@ -38,3 +42,14 @@ def stored(run: Tools, content: str = "User prefers dark mode", **fields: Any) -
     id = run("memory_store", content=content, **fields)["id"]
     assert isinstance(id, str)
     return id
+
+
+def ranked(
+    door: Door, clock: SettableClock, caller: Caller, contents: Sequence[str], query: str
+) -> list[dict[str, object]]:
+    """The results of a search, each with why it was found, after the contents were saved a second apart."""
+    for content in contents:
+        door.invoke("core.save", {"content": content}, caller)
+        clock.advance(seconds=1)
+    results: list[dict[str, object]] = door.invoke("core.search", {"query": query, "why": True}, caller).body["results"]
+    return results

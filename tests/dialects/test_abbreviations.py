@@ -1,23 +1,14 @@
 """A question with a short form finds the memory with the long one, and the reverse."""
 
-from collections.abc import Sequence
-
 import pytest
 
 from clock import SettableClock
+from dialects.recording import ranked
 from steeltrap.invoke import Door
 from steeltrap.model import Caller, UserRef
 from steeltrap.ranking.abbreviations import abbreviations, long_form
 
 ANA = Caller(UserRef("ana"), "assistant")
-
-
-def _ranked(door: Door, clock: SettableClock, contents: Sequence[str], query: str) -> list[dict[str, object]]:
-    for content in contents:
-        door.invoke("core.save", {"content": content}, ANA)
-        clock.advance(seconds=1)
-    results: list[dict[str, object]] = door.invoke("core.search", {"query": query, "why": True}, ANA).body["results"]
-    return results
 
 
 @pytest.mark.parametrize(
@@ -53,14 +44,14 @@ def _ranked(door: Door, clock: SettableClock, contents: Sequence[str], query: st
 def test_the_memory_with_the_other_form_of_an_abbreviation_comes_first(
     own_door: Door, clock: SettableClock, answer: str, other: str, query: str
 ) -> None:
-    first, *others = _ranked(own_door, clock, (answer, other, "Ana likes green tea."), query)
+    first, *others = ranked(own_door, clock, ANA, (answer, other, "Ana likes green tea."), query)
     assert first["content"] == answer
     assert [hit["why"].get("boosts", {}).get("abbreviation") for hit in (first, *others)] == [0.2, None, None]  # type: ignore[attr-defined]
 
 
 def test_a_short_form_that_a_memory_has_is_not_looked_for_in_initials(own_door: Door, clock: SettableClock) -> None:
     contents = ("CI runs on every push.", "The customers' inboxes are full.")
-    hits = _ranked(own_door, clock, contents, "Where does CI run?")
+    hits = ranked(own_door, clock, ANA, contents, "Where does CI run?")
     assert hits[0]["content"] == contents[0]
     assert all("abbreviation" not in hit["why"].get("boosts", {}) for hit in hits)  # type: ignore[attr-defined]
 
@@ -111,13 +102,13 @@ def test_two_initials_of_common_words_make_no_memory_relevant(own_door: Door, cl
 
 def test_two_initials_of_common_words_raise_no_confidence(own_door: Door, clock: SettableClock) -> None:
     contents = ("Ben puts plastic cups in the recycling.", "Ana likes green tea.", "The kettle leaks.")
-    guess, *others = _ranked(own_door, clock, contents, "Which PC do we use?")
+    guess, *others = ranked(own_door, clock, ANA, contents, "Which PC do we use?")
     assert guess["content"] == contents[0]
     assert float(str(guess["confidence"])) <= max(float(str(other["confidence"])) for other in others) + 0.01
 
 
 def test_the_initials_of_a_name_raise_confidence(own_door: Door, clock: SettableClock) -> None:
     contents = ("New Year's Eve: set menu of seven courses.", "Ana likes green tea.", "The kettle leaks.")
-    best = _ranked(own_door, clock, contents, "Is there a NYE dinner?")[0]
+    best = ranked(own_door, clock, ANA, contents, "Is there a NYE dinner?")[0]
     assert best["content"] == contents[0]
     assert float(str(best["confidence"])) > 0.4

@@ -1,10 +1,9 @@
 """A name that one of the best memories brings up leads to what else is known of whom it names."""
 
-from collections.abc import Sequence
-
 import pytest
 
 from clock import SettableClock
+from dialects.recording import ranked
 from steeltrap.invoke import Door
 from steeltrap.model import Caller, UserRef
 from steeltrap.ranking.choosing import other_names
@@ -19,14 +18,6 @@ FACTS = (
     "Noor keeps bees behind the garage.",
     "Noor's car fails in the cold.",
 )
-
-
-def _ranked(door: Door, clock: SettableClock, contents: Sequence[str], query: str) -> list[dict[str, object]]:
-    for content in contents:
-        door.invoke("core.save", {"content": content}, ANA)
-        clock.advance(seconds=1)
-    results: list[dict[str, object]] = door.invoke("core.search", {"query": query, "why": True}, ANA).body["results"]
-    return results
 
 
 def _lift(hit: dict[str, object]) -> float | None:
@@ -61,7 +52,7 @@ def _lift(hit: dict[str, object]) -> float | None:
 def test_what_is_known_of_whom_the_best_memory_names_is_among_the_first(
     own_door: Door, clock: SettableClock, introduction: str, answer: str, query: str
 ) -> None:
-    hits = _ranked(own_door, clock, (introduction, *FACTS, answer), query)
+    hits = ranked(own_door, clock, ANA, (introduction, *FACTS, answer), query)
     by_content = {hit["content"]: hit for hit in hits[:4]}
     assert introduction in by_content
     assert (_lift(by_content[answer]) or 0) > 0
@@ -70,7 +61,7 @@ def test_what_is_known_of_whom_the_best_memory_names_is_among_the_first(
 
 def test_a_name_that_many_memories_have_leads_nowhere(own_door: Door, clock: SettableClock) -> None:
     everywhere = tuple(fact.replace("Noor", "Samir") for fact in FACTS)
-    hits = _ranked(own_door, clock, ("Noor's father is called Samir.", *everywhere), "How is Noor's dad?")
+    hits = ranked(own_door, clock, ANA, ("Noor's father is called Samir.", *everywhere), "How is Noor's dad?")
     assert not any(map(_lift, hits))
 
 
@@ -94,7 +85,7 @@ def test_a_name_changes_the_order_alone_not_what_is_relevant(own_door: Door, clo
 
 def test_a_sure_answer_is_followed_by_nothing_that_it_names(own_door: Door, clock: SettableClock) -> None:
     contents = ("Noor's father is called Samir.", "Samir got a pacemaker in October.", *FACTS)
-    hits = _ranked(own_door, clock, contents, "What is Noor's father called?")
+    hits = ranked(own_door, clock, ANA, contents, "What is Noor's father called?")
     assert hits[0]["content"] == contents[0]
     assert not any(map(_lift, hits))
 

@@ -2,7 +2,7 @@
 
 import shutil
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, contextmanager
 from math import inf
 from pathlib import Path
 from typing import Any, TypeVar
@@ -108,18 +108,24 @@ def test_a_cache_that_is_removed_within_a_call_is_never_an_empty_memory(opening:
         assert len(list(space.walk())) == 1
 
 
-def test_what_the_log_took_is_saved_though_the_caches_disk_is_full(
-    opening: Open, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    store = opening()
-    first = save(space_of(store, "ana"), "the heron waits")
+@contextmanager
+def _full_disk() -> Iterator[None]:
+    """Nothing of the log can be written to a cache meanwhile."""
 
     def full(*_: object) -> None:
         raise apsw.FullError("no room")
 
-    with monkeypatch.context() as patch:
+    with pytest.MonkeyPatch.context() as patch:
         patch.setattr("steeltrap.stores.replica.file.write_position", full)
         patch.setattr("steeltrap.stores.replica.applying.Applier.apply", full)
+        yield
+
+
+def test_what_the_log_took_is_saved_though_the_caches_disk_is_full(opening: Open) -> None:
+    store = opening()
+    first = save(space_of(store, "ana"), "the heron waits")
+
+    with _full_disk():
         second = save(space_of(store, "ana"), "the heron flies")
         with pytest.raises(Unavailable, match="The disk is full"):
             search(space_of(store, "ana"), "heron")
@@ -215,18 +221,12 @@ def test_a_log_that_is_damaged_itself_is_an_error_that_no_repetition_mends(openi
     assert refusals == [True, False, False]
 
 
-def test_nothing_is_forgotten_before_the_file_is_without_it(opening: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_is_forgotten_before_the_file_is_without_it(opening: Open) -> None:
     store = opening()
     first = save(space_of(store, "ana"), "the heron waits")
 
-    def full(*_: object) -> None:
-        raise apsw.FullError("no room")
-
-    with monkeypatch.context() as patch:
-        patch.setattr("steeltrap.stores.replica.file.write_position", full)
-        patch.setattr("steeltrap.stores.replica.applying.Applier.apply", full)
-        with pytest.raises(Unavailable, match="The disk is full"):
-            space_of(store, "ana").purge([first.id])
+    with _full_disk(), pytest.raises(Unavailable, match="The disk is full"):
+        space_of(store, "ana").purge([first.id])
     assert space_of(store, "ana").purge([first.id]) == []
     for each in (store, opening("elsewhere")):
         assert list(space_of(each, "ana").walk()) == []

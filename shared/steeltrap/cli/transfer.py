@@ -46,7 +46,7 @@ def _export(call: "Call", path: str, *, turns: bool, replace: bool, advance: Cal
 @contextmanager
 def _opened(path: str, *, replace: bool) -> Iterator[TextIO]:
     file = Path(path).expanduser()
-    if _is_output(path):
+    if path == "-":
         with _straight(nullcontext(sys.stdout)) as output:
             yield output
     elif os.path.isdir(file):
@@ -62,9 +62,9 @@ def _opened(path: str, *, replace: bool) -> Iterator[TextIO]:
 
 
 def _is_output(path: str) -> bool:
-    """Whether a path is this process's own output, as `-` and /dev/stdout are."""
+    """Whether a path is this process's own output, as /dev/stdout is."""
     try:
-        return path == "-" or os.path.samestat(os.stat(Path(path).expanduser()), os.fstat(sys.stdout.fileno()))
+        return os.path.samestat(os.stat(Path(path).expanduser()), os.fstat(sys.stdout.fileno()))
     except OSError:
         return False
 
@@ -443,7 +443,8 @@ def export(
     from ..engine.exporting import count
 
     call = memory.call(_EXPORT_SECONDS)
+    path = "-" if _is_output(path) else path
     with progress_bar("Exporting", count(call, turns=turns)) as advance:
         memories = _export(call, path, turns=turns, replace=replace, advance=advance)
-    if not _is_output(path):
+    if path != "-":
         say(f"{memories:,} memories are in {path}.")

@@ -12,7 +12,7 @@ frequency dictionary (MIT; made from SCOWL and Google Books Ngram, CC BY 3.0) an
 
 import re
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from hashlib import blake2b
 from pathlib import Path
@@ -85,7 +85,7 @@ def corrections(word: str) -> dict[str, str]:
     """The words that one may have been meant to be, by the token of each: one letter left out, added, replaced, or two
     that follow each other swapped. Of those with one token it is one with the same first letter, if any: few misspell
     that."""
-    others = list(dict.fromkeys((*_edits(word, range(1, len(word) + 1)), *_edits(word, range(1)))))
+    others = list(dict.fromkeys(_edits(word)))
     by_token: dict[str, str] = {}
     for token, other in zip(word_tokens(others), others, strict=True):
         by_token.setdefault(token, other)
@@ -125,13 +125,13 @@ def _token(word: str) -> str:
     return word_tokens([word])[0]
 
 
-def _edits(word: str, places: Iterable[int]) -> Iterator[str]:
-    """The words that one edit at one of these places makes.
+def _edits(word: str) -> Iterator[str]:
+    """The words that one edit makes, those of the first letter last.
 
     Damerau (1964) found one of these four in eight of ten misspelt words.
     """
     letters = _alphabet(word)
-    for at in places:
+    for at in (*range(1, len(word) + 1), 0):
         head, tail = word[:at], word[at:]
         rest = tail[1:]
         if rest:

@@ -26,7 +26,7 @@ from ...model import UserRef
 from ...ports import Deadline
 from ..sqlite.connection import translated
 from ..sqlite.file import T, UserFile
-from ..sqlite.header import MOVED_TO
+from ..sqlite.header import MOVED_TO, read_meta, remove_meta
 from ..sqlite.schema import TABLES
 from ..sqlite.store import SqliteStore
 from .entries import newer
@@ -182,7 +182,7 @@ def _meta(file: UserFile) -> Mapping[str, Any]:
     if not file.is_there():
         return {}
     with reading(file.path) as connection:
-        return dict(connection.execute("SELECT key, value FROM meta"))
+        return read_meta(connection)
 
 
 def reading(path: Path) -> "closing[apsw.Connection]":
@@ -227,7 +227,7 @@ def _reserve(connection: apsw.Connection, user: UserRef, source: str, move: str)
     What was moved to the source before goes, so that a move the other way, while this one is cut short, finds nothing.
     Raises Conflict where the file has other memories.
     """
-    require_room(dict(connection.execute("SELECT key, value FROM meta")), source)
+    require_room(read_meta(connection), source)
     for table in TABLES:
         connection.execute(f"DELETE FROM {table}")
     reservation = {"user_id": user.user_id, "tenant": user.tenant, MOVED_TO: source, MOVE: move}
@@ -250,7 +250,7 @@ def _withdraw(connection: apsw.Connection, move: str) -> bool:
 
 def _mark(connection: apsw.Connection, target: str, move: str) -> bool:
     """Say in a file where its memories are. False for a file without any."""
-    meta = dict(connection.execute("SELECT key, value FROM meta"))
+    meta = read_meta(connection)
     require_unmoved(meta, target)
     if "generation" not in meta:
         return False
@@ -262,12 +262,12 @@ def _mark(connection: apsw.Connection, target: str, move: str) -> bool:
 def _unmark(connection: apsw.Connection, move: str) -> None:
     """Let the memories of a file be used again, where it was this move that marked it."""
     if sign(connection)[1] == move:
-        connection.execute("DELETE FROM meta WHERE key = ?", (MOVED_TO,))
+        remove_meta(connection, MOVED_TO)
 
 
 def sign(connection: apsw.Connection) -> tuple[str | None, str | None]:
     """The place at which the memories of a file are, if it is another one, and the move that wrote so."""
-    meta = dict(connection.execute("SELECT key, value FROM meta WHERE key IN (?, ?)", (MOVED_TO, MOVE)))
+    meta = read_meta(connection)
     return meta.get(MOVED_TO), meta.get(MOVE)
 
 
@@ -287,7 +287,7 @@ def _copy(connection: apsw.Connection, old: UserFile) -> int:
     if connection.execute("SELECT 1 FROM meta").get:
         raise _has_others()
     replace_rows(connection, old.path)
-    connection.execute("DELETE FROM meta WHERE key = ?", (MOVED_TO,))
+    remove_meta(connection, MOVED_TO)
     return _count(connection)
 
 
