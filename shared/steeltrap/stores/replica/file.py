@@ -9,7 +9,7 @@ import os
 import random
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -24,19 +24,17 @@ from ..data_folder import DataFolder, release
 from ..sqlite.connection import OPEN_SECONDS, DamagedFile, translated, writing
 from ..sqlite.file import Kind, Redo, T, UserFile, is_marked, write_usage
 from ..sqlite.header import Header, is_here
-from ..sqlite.opening import READER_KIB, Identity, Opened, identity
+from ..sqlite.opening import Identity, identity
 from ..sqlite.schema import TABLES, is_current, migrate_within
 from ..sqlite.scrubbing import Reserve, scrub
 from .applying import Applier, Diverged, NeedsBase, body_of_migration, reload_indexes, require_own
 from .bases import clear_bases, make_base, put_rows, read_newest, remove_copies, side_by_side, stub_entries, unpacked
-from .caching import current_at, discard, hold_open, note_current, remove_file
+from .cached_file import CachedFile
+from .caching import current_at, hold_open, note_current
 from .due import DueWork, standing
 from .entries import LogEntry, Lost, commit_entry, damaged, new_nonce, newer, offline
-from .position import Position, is_worth_a_base, open_replica, read_position, write_position
+from .position import Position, is_worth_a_base, read_position, write_position
 
-_MADE_AGAIN: Final = (
-    "This machine's copy of these memories is damaged. They are in the log, from which it is made again: try again."
-)
 _ROOM_FOR_ENTRIES: Final = 2
 """Bytes of a file for each byte of its entries, about: those are compressed."""
 _CROWD_SECONDS: Final = 5.0
@@ -48,8 +46,8 @@ _FAR_SECONDS: Final = 0.002
 _log = logging.getLogger("steeltrap")
 
 
-class ReplicaFile(UserFile):
-    """A file that may be thrown away: what it holds is in the log. Safe for threads."""
+class ReplicaFile(CachedFile):
+    """A file that is the entries of its log, as far as they were applied. Safe for threads."""
 
     def __init__(
         self,
@@ -65,17 +63,12 @@ class ReplicaFile(UserFile):
         make_room: Callable[[int], None] = lambda size: None,
         pause: Callable[[float], None] = time.sleep,
     ) -> None:
-        self._descriptor: int | None = None
-        super().__init__(path, header, data, reserve, self._open_held)
+        super().__init__(path, header, data, reserve, log_id)
         self._log = log
-        self._log_id = log_id
         self._clock = clock
         self._make_room = make_room
         self._pause = pause
-        self._last_position: tuple[Position, Identity | None] | None = None
         self._log_seconds = 0.0
-        self._highest = 0
-        self._in_full: apsw.Connection | None = None
         self._created: LogEntry | None = None
         self._applier = Applier(log, header.user, log_id)
         self._due = DueWork(log, retention, clock)
@@ -83,10 +76,6 @@ class ReplicaFile(UserFile):
         self._crowded_until = 0.0
         self._had_nothing = False
         self._is_offline = self._has_unapplied = self._makes_no_bases = False
-        self._is_beginning = self._is_damaged = False
-        self._damaged_file: Identity | None = None
-        self._made_again: Identity | None = None
-        self._works_on: Identity | None = None
         self._written_to: bytes | None = None
         self._usage_since = clock.monotonic()
 
@@ -109,49 +98,6 @@ class ReplicaFile(UserFile):
         self._is_offline = False
         note_current(self.path, self._clock.now())
 
-    def _note_damage(self, error: DamagedFile) -> None:
-        """Have the next call make the file again. Raises the error where it was made of the log as it is: that is
-        damaged itself."""
-        file = identity(self.path)
-        if file is not None and file == self._made_again:
-            raise error
-        self._is_damaged, self._damaged_file = True, file
-
-    def _make_again(self, deadline: Deadline) -> None:
-        """Throw the file away, in which a call met damage, and make it again, if the log has all that it held.
-
-        Raises Unavailable, with the file as it is, for a log that can't be read or lacks entries.
-        """
-        with self._write_turn(deadline.before()):
-            if not self._is_damaged:
-                return  # another thread was faster
-            if identity(self.path) == self._damaged_file:  # else another process made it
-                highest = self._highest
-                if self._log.read([max(1, highest)]) == [None]:
-                    raise damaged("entries are missing")
-                _log.warning("a damaged replica was thrown away and is made again: %s", self.path.name)
-                self._is_beginning = True
-                try:
-                    self._remove()
-                    # Until it is made it is lost, and not that of a user without memories.
-                    self._highest = max(1, highest)
-                    self._take_in([], deadline)
-                finally:
-                    self._is_beginning = False
-                if self._read_known().n < highest:
-                    raise damaged("entries are missing")
-                self._made_again = identity(self.path)
-            self._is_damaged = False
-
-    @contextmanager
-    def _reading_unchecked(self) -> Iterator[apsw.Connection | None]:
-        try:
-            with super()._reading_unchecked() as connection:
-                yield connection
-        except DamagedFile as error:
-            self._note_damage(error)
-            raise DamagedFile(_MADE_AGAIN, retryable=True) from error
-
     def is_far(self) -> bool:
         """Whether the log answers so late that a call had better read the rows that are here meanwhile, and may: this
         process has brought the file to the end of the log before."""
@@ -161,10 +107,6 @@ class ReplicaFile(UserFile):
             and self._last_position[1] == self._works_on == identity(self.path)
             and not (self._is_offline or self._has_unapplied or self._is_beginning or self._is_damaged)
         )
-
-    def last_position(self) -> tuple[Position, Identity | None] | None:
-        """The position that the file had when it was last read or written here. Another one stands for other rows."""
-        return self._last_position
 
     def go_offline(self) -> datetime | None:
         """Answer by what the file has, and change nothing, until it catches up; when it was at the end of the log last.
@@ -217,38 +159,6 @@ class ReplicaFile(UserFile):
                 self._go_on(deadline)
             else:
                 self._take_in(entries, deadline, bases)
-
-    def _position(self) -> Position:
-        """Where the file is, as far as this process knows: another one that shares the file may have gone on."""
-        file = identity(self.path)
-        if self._last_position is not None and self._last_position[1] == file:
-            return self._last_position[0]
-        if file is None:
-            self._let_go_of_nothing()
-            return Position(self._log_id, 0, self._log_id)
-        remove_copies(self.path)
-        with suppress(OSError):
-            os.utime(self.path)  # the cache gives up what was used longest ago
-        with self._reading_unchecked() as connection:
-            if connection is None:
-                return Position(self._log_id, 0, self._log_id)
-            position = read_position(connection, self._log_id)
-        if position.log != self._log_id:
-            self._throw_away()
-            return Position(self._log_id, 0, self._log_id)
-        self._note(position, file)
-        return position
-
-    def _note(self, position: Position, file: Identity | None) -> None:
-        self._last_position = position, file
-        self._highest = max(self._highest, position.n)
-
-    def _let_go_of_nothing(self) -> None:
-        """Close a file that was thrown away while it was open."""
-        if self._connections.count:
-            with self._write_turn(OPEN_SECONDS), self._read_lock:
-                if identity(self.path) is None:
-                    self._disconnect()
 
     def _take_in(self, entries: Sequence[bytes], deadline: Deadline, bases: Sequence[BaseName] | None = None) -> None:
         """Apply entries that were read, in one's turn to write. With none, the file begins with what the log has:
@@ -333,16 +243,6 @@ class ReplicaFile(UserFile):
             raise Diverged("the newest base has other tables")
         self._note(put_rows(opened.connection, self.path, base_file, base, size), opened.file)
 
-    def _read_known(self) -> Position:
-        """The position in the file, in one's turn to write."""
-        if identity(self.path) is None:
-            return Position(self._log_id, 0, self._log_id)
-        opened = self._open_writer()
-        with translated(self.path):
-            position = read_position(opened.connection, self._log_id)
-        self._note(position, opened.file)
-        return position
-
     # Writing
 
     def _run(self, kind: Kind, redo: Redo[T], timeout: float) -> T:
@@ -368,16 +268,18 @@ class ReplicaFile(UserFile):
             except Lost:
                 deadline.left()
                 self._go_on(deadline)
-            except SteeltrapError as error:
+            except SteeltrapError:
                 if self._has_own_entry(deadline):
                     return answers[-1]
                 self.usage.put_back(usage)
-                if isinstance(error, DamagedFile):
-                    self._note_damage(error)
-                # What damaged rows seem to lack is no refusal; that the outcome isn't known is said as it is.
-                if self._is_damaged and (isinstance(error, DamagedFile) or not isinstance(error, Unavailable)):
-                    raise DamagedFile(_MADE_AGAIN, retryable=True) from error
-                raise
+                with self._noting_damage():
+                    raise
+
+    def _has_entry(self, n: int) -> bool:
+        return self._log.read([n]) != [None]
+
+    def _begin_again(self, deadline: Deadline) -> None:
+        self._take_in([], deadline)
 
     def _go_on(self, deadline: Deadline) -> None:
         """Catch up in one's turn to write."""
@@ -634,79 +536,3 @@ class ReplicaFile(UserFile):
                 position = replace(position, scrubbed=position.removed)
                 write_position(opened.connection, position)
         self._note(position, opened.file)
-
-    # A cache may be removed at any time
-
-    def is_lost(self) -> bool:
-        """Whether the file is gone that a call has brought to the end of the log."""
-        return self._highest > 0 and identity(self.path) is None
-
-    def is_there(self) -> bool:
-        self._wait_for_rows()
-        if self.is_lost():
-            raise self._data.removed(self.path)
-        return super().is_there()
-
-    @contextmanager
-    def reading(self) -> Iterator[apsw.Connection | None]:
-        self._wait_for_rows()
-        with super().reading() as connection:
-            if self.is_lost() if connection is None else self._is_behind(connection):
-                raise self._data.removed(self.path)
-            yield connection
-
-    def _is_behind(self, connection: apsw.Connection) -> bool:
-        """Whether another process is making the file again, and not all is in it that calls have seen."""
-        if connection is self._in_full:
-            return False
-        if read_position(connection, self._log_id).n < self._highest:
-            return True
-        self._in_full = connection
-        return False
-
-    def _wait_for_rows(self) -> None:
-        """Let a file that begins get its rows: with none, it would look like that of a user without memories."""
-        if self._is_beginning:
-            with self._write_turn(OPEN_SECONDS):
-                pass
-
-    def give_up(self) -> bool:
-        """Remove the file, unless it is in use right now. What was read stays noted, to be written later."""
-        with ExitStack() as locks:
-            for lock in (self._write_lock, self._read_lock):
-                if not lock.acquire(blocking=False):
-                    return False
-                locks.callback(lock.release)
-            for opened in (self._connections.reader, self._connections.writer):
-                if opened is not None:  # nothing needs to be durable that is about to go
-                    opened.connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
-            self._disconnect()
-            return discard(self.path)
-
-    def _open_held(self, path: Path, *, new: bool = False, cache_kib: int = READER_KIB) -> Opened:
-        """A connection to the file, which other processes don't remove from the cache meanwhile."""
-        if self._descriptor is None:
-            self._descriptor = hold_open(path)
-        if not new and identity(path) is None:
-            raise self._data.removed(path)
-        return open_replica(path, new=new, cache_kib=cache_kib)
-
-    def _disconnect(self) -> None:
-        super()._disconnect()
-        # From now on another process may remove the file, and make one that gets the number of its inode.
-        self._last_position = self._works_on = self._in_full = None
-        descriptor, self._descriptor = self._descriptor, None
-        release(descriptor)
-
-    # Throwing away
-
-    def _throw_away(self) -> None:
-        with self._write_turn(OPEN_SECONDS):
-            self._remove()
-
-    def _remove(self) -> None:
-        """Remove the file, in one's turn to write. What it holds is in the log."""
-        with self._read_lock, translated(self.path):
-            self._disconnect()
-            remove_file(self.path)
-        self._highest = 0
