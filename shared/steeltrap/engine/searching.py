@@ -1,11 +1,10 @@
 """Searching: query both legs, combine their scores, drop what is below the floor, sort, cut, and report the outcome."""
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from datetime import tzinfo
 from itertools import islice
-from math import isnan, sqrt
-from operator import attrgetter
+from math import isnan
 from typing import TYPE_CHECKING, Final
 
 from ..errors import IndexUnavailable, InvalidInput
@@ -26,10 +25,9 @@ from ..model import (
 from ..model.frozen import frozen
 from ..ports import KnowsWords
 from ..ranking import choosing
-from ..ranking.abbreviations import abbreviations, is_telling
 from ..ranking.asking import without_frame
 from ..ranking.budget import fit, long_in_part
-from ..ranking.choosing import asks_for_past, other_names, said_once, without_repeats
+from ..ranking.choosing import asks_for_past, said_once, without_repeats
 from ..ranking.fading import UNREAD, importance
 from ..ranking.small_talk import embedded_with_question
 from ..text.date_questions import QuestionDates, find_dates
@@ -39,6 +37,7 @@ from ..text.patterns import lazy_pattern
 from ..text.vectors import has_direction
 from ..text.words import query_tokens, runs, searchable_text, tokens
 from .call import Call
+from .lifting import are_crowded_out, give_scores_to_successors, lift_by_wording, lift_named, lift_past, successors
 
 if TYPE_CHECKING:
     from ..ranking.on_days import OnDays
@@ -53,8 +52,6 @@ MIN_CANDIDATES: Final = 200
 """Per leg. Ranking rules look at messages nearby, which are among the candidates only if those are many."""
 CANDIDATES_PER_RESULT: Final = 4
 MAX_QUERY_CHARACTERS: Final = 8 * 1024
-_CROWD: Final = 100
-"""Half of what a leg returns at least."""
 
 
 @frozen
@@ -131,76 +128,26 @@ class _Ranking:
 def _rank(call: Call, request: Search, plan: _Plan, matches: Matches) -> _Ranking:
     query = plan.query
     days, scored = _scored_on_days(call, request, plan, matches.candidates)
-    if query.with_superseded and (newest := _successors(call, scored, request.pool())):
+    if query.with_superseded and (newest := successors(call, scored, request.pool())):
         superseded = scored
-        if _are_crowded_out(scored, newest):
+        if are_crowded_out(scored, newest):
             # Thousands of revisions of one text took all places: look among what is current alone.
             matches = call.space.search(replace(query, with_superseded=False))
             days, scored = _scored_on_days(call, request, plan, matches.candidates)
-        _give_scores_to_successors(call, scored, newest, superseded)
+        give_scores_to_successors(call, scored, newest, superseded)
     passed = _passed(scored, request)
     if plan.is_wordless:
         passed = passed[:0]
     if query.by_term:
-        _lift_abbreviated(call, scored, passed, request.query)
-        _lift_literal(call, scored, passed, request.query)
-        _lift_by_order(call, scored, passed, request.query)
+        lift_by_wording(call, scored, passed, request.query)
         if request.filter.include_superseded and asks_for_past(request.query):
-            _lift_past(call, scored)
+            lift_past(call, scored)
         if matches.degraded is None:
             scored.judge(passed)
     relevant = _relevant(scored, passed, request, days, degraded=matches.degraded is not None)
     if request.sort_by == "relevance" and request.precision in ("all", "likely"):
-        _lift_named(call, scored, passed, request.query, plan.query)
+        lift_named(call, scored, passed, request.query, plan.query)
     return _Ranking(matches=matches, scored=scored, passed=passed, relevant=relevant)
-
-
-def _successors(call: Call, scored: "Scored", limit: int) -> dict[int, str]:
-    """The successor of each superseded candidate that would be among the best `limit`, by its place: in a chain the id
-    of the last memory."""
-    ids = {place: scored.candidates.ids[place] for place in scored.superseded(limit).tolist()}
-    last = _ends(call.space.successions(list(ids.values())), ids.values()) if ids else {}
-    return {place: last[id] for place, id in ids.items() if id in last}
-
-
-def _are_crowded_out(scored: "Scored", newest: Mapping[int, str]) -> bool:
-    """Whether so many superseded memories are candidates that what superseded them may not be one."""
-    current = set(scored.current(scored.above(-2.0, related_only=False)).tolist())
-    superseded = len(scored.candidates) - len(current)
-    return superseded >= _CROWD and any(scored.candidates.place(id) not in current for id in set(newest.values()))
-
-
-def _give_scores_to_successors(call: Call, scored: "Scored", newest: Mapping[int, str], of: "Scored") -> None:
-    """Give candidates the scores that `of` has for what they superseded, where those are higher."""
-    places = {old: scored.candidates.place(id) for old, id in newest.items()}
-    newer_places = {old: place for old, place in places.items() if place is not None}
-    if newer_places:
-        scored.inherit(newer_places, call.rules.ranking.superseded, of)
-
-
-def _lift_past(call: Call, scored: "Scored") -> None:
-    """Put superseded memories before what superseded them, for a query that asks for the past: what holds since March
-    says more of "before March" than what held until then."""
-    ids = {place: scored.candidates.ids[place] for place in scored.past().tolist()}
-    lift = call.rules.ranking.past
-    if not ids or lift <= 0:
-        return
-    newer = call.space.successions(list(ids.values()))
-    places = {place: scored.candidates.place(newer[id]) for place, id in ids.items() if id in newer}
-    scored.precede({place: successor for place, successor in places.items() if successor is not None}, lift)
-
-
-def _ends(newer: Mapping[str, str], ids: Iterable[str]) -> dict[str, str]:
-    """Where the chains that begin with some ids end. Each link is followed once; a circle ends where it closes."""
-    end: dict[str, str] = {}
-    for id in ids:
-        path: dict[str, None] = {}
-        last = id
-        while last in newer and last not in end and last not in path:
-            path[last] = None
-            last = newer[last]
-        end |= dict.fromkeys(path, end.get(last, last))
-    return end
 
 
 def _answer(call: Call, request: Search, plan: _Plan, ranking: _Ranking, rerank: Ranker | None) -> Found:
@@ -380,117 +327,6 @@ def _scored(call: Call, request: Search, plan: _Plan, candidates: Candidates, da
     return scored
 
 
-_READ_FOR_ABBREVIATIONS: Final = 20
-"""Memories, the best ones, that are read for the long form of an abbreviation, or the reverse."""
-_ALL_WORDS: Final = 0.8
-"""From this share of the query's words on, a memory may have the whole query literally."""
-_MARKED: Final = lazy_pattern('[0-9"`\u201c\u00ab\u300c._/\\\\@:#+=~&](?=[^\\s])')
-"""A mark that a word has inside, a digit, or the start of a quotation."""
-
-
-def _may_be_literal(scored: "Scored", query: str) -> bool:
-    """Whether a candidate may have the whole query: few memories are questions, and those are near it in meaning."""
-    if query.rstrip().endswith(("?", "\uff1f")) and scored.semantic.max(initial=0.0) < _ALL_WORDS:
-        return False
-    return scored.says_all(_ALL_WORDS)
-
-
-def _lift_literal(call: Call, scored: "Scored", passed: "Column", query: str) -> None:
-    """Lift memories that have the query, or its identifiers and quotations, word for word."""
-    weight = call.rules.ranking.literal
-    if weight <= 0 or not (_MARKED.search(query) or _may_be_literal(scored, query)):
-        return
-    from ..ranking.word_order import literals, share_each
-
-    literal = literals(query)
-    places = scored.wordiest(passed, _ALL_WORDS) if literal.whole else []
-    if not places:
-        return
-    shares = share_each(literal, _texts(call, scored, places, attrgetter("content")))
-    if any(shares):
-        scored.add("literal", places, [weight * share for share in shares])
-
-
-def _lift_abbreviated(call: Call, scored: "Scored", passed: "Column", query: str) -> None:
-    """Lift those of the best memories that say "New Year's Eve" where the query says NYE, or the reverse."""
-    lift = call.rules.ranking.abbreviation
-    forms = abbreviations(query, scored.candidates.frequencies) if lift > 0 else None
-    if forms is None:
-        return
-    places = scored.leading(passed, _READ_FOR_ABBREVIATIONS)
-    texts = _texts(call, scored, places, searchable_text)
-    long_forms = {place: long for place, text in zip(places, texts, strict=True) if (long := forms.spelled_by(text))}
-    if long_forms:
-        scored.add("abbreviation", list(long_forms), lift)
-        scored.raise_legs([place for place, long in long_forms.items() if is_telling(long)], lift)
-        # Of a memory that says something else of the query as well, two initials confirm it.
-        floor = choosing.floor(query, scored.candidates.frequencies)
-        scored.guess([place for place in long_forms if scored.legs[place] < floor], lift)
-
-
-def _lift_by_order(call: Call, scored: "Scored", passed: "Column", query: str) -> None:
-    """Lift memories that have a question's words in their order above the best, where that has the same words in
-    another: only then does the order tell more than the scores."""
-    from ..ranking.word_order import answer_order, is_in_order, out_of_order
-
-    lift = call.rules.ranking.order
-    order = answer_order(query) if lift > 0 else None
-    places = scored.rivals(passed, lift) if order else []
-    if order is None or len(places) < 2:
-        return
-    texts = _texts(call, scored, places, searchable_text)
-    if shared := out_of_order(texts[0], order):
-        fitting = [place for place, text in zip(places, texts, strict=True) if is_in_order(text, shared)]
-        scored.add("order", fitting, lift)
-
-
-_READ_FOR_NAMES: Final = 3
-"""Memories, the best ones, whose names lead to others."""
-_MOST_OF_A_NAME: Final = 4
-"""Memories that have a name which tells something: one that more have is what the user talks about anyway."""
-
-
-def _lift_named(call: Call, scored: "Scored", passed: "Column", text: str, query: Query) -> None:
-    """Lift what else is known of whom one of the best memories names: "Ana's mother Graça lives alone" says that what
-    is stored of Graça may answer a question about Ana's mum.
-
-    Only where the best is not sure to be all that the question asks for, and by the names of the best memory that has
-    any which few have. What leads to a memory stays before it, and none becomes more likely.
-    """
-    weight = call.rules.ranking.name
-    if weight <= 0 or scored.confidence is None or not len(passed) or _is_sure(scored, passed, text):
-        return
-    places = [at for at in scored.leading(passed, _READ_FOR_NAMES) if scored.legs[at] >= choosing.FLOOR]
-    texts = _texts(call, scored, places, attrgetter("content"))
-    names = {at: names for at, text in zip(places, texts, strict=True) if (names := other_names(text, query.tokens))}
-    if not names:
-        return
-    every = tuple(dict.fromkeys(name for of_one in names.values() for name in of_one))
-    words = replace(query, embedding=None, per_leg=_MOST_OF_A_NAME, by_term=False, with_superseded=False, during=())
-    first = call.space.search(replace(words, tokens=every))
-    most = min(_MOST_OF_A_NAME, first.stored // 2)
-    if first.degraded:
-        return  # its frequencies are those of a few memories
-    for at, of_one in names.items():
-        rare = tuple(name for name in of_one if 2 <= first.candidates.frequencies.get(name, 0) <= most)
-        if rare:
-            matches = first if rare == every else call.space.search(replace(words, tokens=rare))
-            named = map(scored.candidates.place, matches.candidates.ids)
-            others = [place for place in named if place is not None and place != at]
-            if others:
-                room = scored.score[at] - scored.score[others] - _ROUNDING
-                lift = weight * float(scored.legs[at]) / sqrt(len(others))
-                scored.add("name", others, room.clip(0.0, lift).tolist())
-            return
-
-
-def _texts(call: Call, scored: "Scored", places: Sequence[int], text: Callable[[Memory], str]) -> list[str]:
-    """The text of the candidate at each place; "" for one that is gone."""
-    ids = [scored.candidates.ids[place] for place in places]
-    memories = call.space.get(ids)
-    return [text(memories[id]) if id in memories else "" for id in ids]
-
-
 def _weight(call: Call, request: Search) -> float | None:
     """The weight that the mode, the caller or a setting fixes; None leaves it to the ranking rules."""
     if request.mode != "hybrid":
@@ -574,7 +410,7 @@ def _relevant(
 
 def _less_sure(request: Search, scored: "Scored", passed: "Column", sure: "Column") -> "list[Fused]":
     """The next best of what passed, where the best is not sure to be all that the query asks for."""
-    if scored.confidence is None or not len(passed) or _is_sure(scored, passed, request.query):
+    if scored.confidence is None or not len(passed) or scored.is_sure(passed, request.query):
         return []
     if scored.legs[passed].max() < choosing.floor_of_less_sure(request.query, scored.candidates.frequencies):
         return []
@@ -582,12 +418,6 @@ def _less_sure(request: Search, scored: "Scored", passed: "Column", sure: "Colum
     near = passed[scored.score[passed] >= choosing.NEXT_BEST * scored.score[passed].max()]
     others = near[[place not in is_sure for place in near.tolist()]]
     return list(islice(scored.best_first(others), request.most_less_sure))
-
-
-def _is_sure(scored: "Scored", passed: "Column", query: str) -> bool:
-    """Whether the best of those that passed is sure to be all that the query asks for."""
-    enough = choosing.SURE_OF_SEVERAL if choosing.asks_for_several(query) else choosing.SURE
-    return scored.confidence is not None and bool(scored.confidence[passed].max() >= enough)
 
 
 def _mentioned(hits: list[Hit], request: Search, relevant: Collection[str]) -> list[Hit]:

@@ -249,6 +249,11 @@ _SEVERAL: Final = lazy_pattern(
 )
 
 
+def sure_from(query: str) -> float:
+    """The confidence from which on the best memory is sure to be all that a query asks for."""
+    return SURE_OF_SEVERAL if asks_for_several(query) else SURE
+
+
 def asks_for_several(query: str) -> bool:
     """Whether a query asks for a list, all about something, or two things at once; English, German and Spanish."""
     return _SEVERAL.search(query.lower()) is not None

@@ -25,7 +25,7 @@ from ..ports import Scale
 from ..text.words import STOP_WORDS, Trait, is_cjk
 from . import weights as bm25
 from .asking import asks_across
-from .choosing import asks_for_end
+from .choosing import asks_for_end, sure_from
 from .fading import weighed
 from .weights import WEIGHTS, Weights
 
@@ -130,6 +130,10 @@ class Scored:
         without = _confidence(legs, score - guessed)
         likely = np.minimum(_confidence(legs, score), without.max())
         self.confidence[places] = np.where(guessed > 0, likely, without)
+
+    def is_sure(self, places: Column, query: str) -> bool:
+        """Whether the best of some places is sure to be all that a query asks for."""
+        return self.confidence is not None and bool(self.confidence[places].max() >= sure_from(query))
 
     def above(self, least: float, *, related_only: bool) -> Column:
         """The places of the candidates whose cosine is `least` or more, and if `related_only` above the level of
