@@ -94,6 +94,22 @@ def test_a_migration_is_made_by_every_replica_at_its_place(machines: Machines) -
         assert "the pond freezes" in _contents(fresh)
 
 
+def test_damage_that_a_migration_meets_is_gone_with_the_next(machines: Machines) -> None:
+    with machines.of(TODAY, "one") as store:
+        for number in range(30):
+            save(_space(store), f"the heron waits {number:03} " * 20)
+        path, contents = store.path(ANA), _contents(store)
+    content = bytearray(path.read_bytes())
+    at = content.rindex(b"waits 017") // 4096 * 4096
+    content[at : at + 64] = b"\x90" * 64
+    path.write_bytes(content)
+    with machines.of(NEXT, "one") as store, pytest.raises(Unavailable, match="They are in the log"):
+        store.migrate(ANA, in_time())
+    with machines.of(NEXT, "one") as store:
+        assert store.migrate(ANA, in_time())
+        assert _contents(store) == contents
+
+
 def test_a_log_without_a_base_is_read_with_the_tables_that_began_it(machines: Machines) -> None:
     with machines.of(TODAY, "one") as store:
         save(_space(store), "the heron waits")

@@ -166,6 +166,41 @@ def test_a_damaged_file_is_made_again_from_the_log(opening: Open, damage: str, a
     assert all(refusal.can_retry and "They are in the log" in refusal.message for refusal in refusals)
 
 
+def _damage_one_page(path: Path, text: bytes) -> None:
+    """Overwrite the beginning of the page of a file that has a text."""
+    content = bytearray(path.read_bytes())
+    at = content.rindex(text) // 4096 * 4096
+    content[at : at + 64] = b"\x90" * 64
+    path.write_bytes(content)
+
+
+_STEPS: dict[str, Callable[[ReplicaStore], object]] = {
+    "read": lambda store: list(space_of(store, "ana").walk()),
+    "scrub": lambda store: store._replica(UserRef("ana")).scrub(in_time()),
+    "base": lambda store: store._replica(UserRef("ana")).put_base(),
+}
+
+
+@pytest.mark.parametrize("is_restarted", [False, True])
+@pytest.mark.parametrize("step", _STEPS)
+def test_damage_that_a_step_meets_is_gone_with_the_next_call(opening: Open, step: str, is_restarted: bool) -> None:
+    with closing(opening()) as store:
+        ids = {save(space_of(store, "ana"), f"the heron waits {number:03} " * 20).id for number in range(30)}
+        path = store.path(UserRef("ana"))
+    _damage_one_page(path, b"waits 017")
+    with closing(opening()) as store:
+        space_of(store, "ana").sessions()
+        with pytest.raises(Unavailable, match="They are in the log") as refusal:
+            _STEPS[step](store)
+        assert refusal.value.can_retry
+        if not is_restarted:
+            assert {memory.id for memory in space_of(store, "ana").walk()} == ids
+    with closing(opening()) as store:
+        assert {memory.id for memory in space_of(store, "ana").walk()} == ids
+        _STEPS[step](store)
+    assert not path.with_name(f"{path.name}-damaged").exists()
+
+
 def _cut(opening: Open, content: str) -> Path:
     """The file of a user with one memory, damaged."""
     with closing(opening()) as store:

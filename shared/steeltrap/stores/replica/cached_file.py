@@ -23,7 +23,7 @@ from ..sqlite.header import Header
 from ..sqlite.opening import READER_KIB, Identity, Opened, identity
 from ..sqlite.scrubbing import Reserve
 from .bases import remove_copies
-from .caching import discard, hold_open, remove_file
+from .caching import discard, hold_open, is_noted_damaged, note_damaged, remove_file
 from .entries import damaged
 from .position import Position, open_replica, read_position
 
@@ -108,12 +108,23 @@ class CachedFile(UserFile, ABC):
     # A file that is damaged
 
     def _note_damage(self, error: DamagedFile) -> None:
-        """Have the next call make the file again. Raises the error where it was made of the log as it is: that is
-        damaged itself."""
+        """Have the next call make the file again, in this process or another. Raises the error where it was made of the
+        log as it is: that is damaged itself."""
         file = identity(self.path)
         if file is not None and file == self._made_again:
             raise error
         self._is_damaged, self._damaged_file = True, file
+        if file is not None:
+            note_damaged(self.path, file)
+
+    def _look_for_damage(self) -> bool:
+        """Whether the file is damaged, as far as a call has met it: of a file that this process has not used yet, one
+        that ended."""
+        if not self._is_damaged and self._last_position is None:
+            file = identity(self.path)
+            if file is not None and is_noted_damaged(self.path, file):
+                self._is_damaged, self._damaged_file = True, file
+        return self._is_damaged
 
     def _make_again(self, deadline: Deadline) -> None:
         """Throw the file away, in which a call met damage, and make it again, if the log has all that it held.

@@ -13,9 +13,11 @@ from typing import Final
 
 from ...errors import Unavailable
 from ..data_folder import hold, release
+from ..sqlite.opening import Identity
 
 _TRIES: Final = 50
 _PAUSE: Final = 0.02
+_DAMAGED: Final = "-damaged"
 
 
 def hold_open(path: Path) -> int | None:
@@ -59,8 +61,8 @@ def discard(path: Path) -> bool:
 
 
 def remove_file(path: Path) -> None:
-    """Remove a replica's file and what SQLite keeps beside it."""
-    for suffix in ("", "-wal", "-shm"):
+    """Remove a replica's file, what SQLite keeps beside it, and the note that it is damaged."""
+    for suffix in ("", "-wal", "-shm", _DAMAGED):
         path.with_name(path.name + suffix).unlink(missing_ok=True)
 
 
@@ -75,6 +77,21 @@ def current_at(path: Path) -> datetime | None:
     with suppress(OSError):
         return datetime.fromtimestamp(_marker(path).stat().st_mtime, UTC)
     return None
+
+
+def note_damaged(path: Path, file: Identity) -> None:
+    """Note that a file is damaged, for whichever process uses it next."""
+    with suppress(OSError):
+        place = path.with_name(path.name + _DAMAGED)
+        _make(place)
+        place.write_text(repr(file))
+
+
+def is_noted_damaged(path: Path, file: Identity) -> bool:
+    """Whether the file that is at a path was noted as damaged."""
+    with suppress(OSError):
+        return path.with_name(path.name + _DAMAGED).read_text() == repr(file)
+    return False
 
 
 def _make(marker: Path) -> None:

@@ -84,19 +84,23 @@ class ReplicaFile(CachedFile):
     def catch_up(self, deadline: Deadline) -> None:
         """Bring the file to the end of the log. Raises Unavailable when the log can't be read, or the file has tables
         that this release doesn't work on."""
-        try:
-            if self._is_damaged:
-                self._make_again(deadline)
-            self._pull(deadline)
-        except DamagedFile as error:
-            self._note_damage(error)
-            self._make_again(deadline)
+        self._pull_undamaged(deadline)
         if self._last_position is None:
             self._position()  # of a file that has just begun with a base
         if self._last_position is not None and self._last_position[1] != self._works_on:
             self._require_own_tables(self._last_position[1])
         self._is_offline = False
         note_current(self.path, self._clock.now())
+
+    def _pull_undamaged(self, deadline: Deadline) -> None:
+        """Bring the file to the end of the log; one that is damaged is made again."""
+        try:
+            if self._look_for_damage():
+                self._make_again(deadline)
+            self._pull(deadline)
+        except DamagedFile as error:
+            self._note_damage(error)
+            self._make_again(deadline)
 
     def is_far(self) -> bool:
         """Whether the log answers so late that a call had better read the rows that are here meanwhile, and may: this
@@ -378,10 +382,10 @@ class ReplicaFile(CachedFile):
     def migrate(self, deadline: Deadline) -> bool:
         """Bring the tables to those of this release by an entry, and put a base after it. False where they are, also
         when another one was faster. Raises Unavailable."""
-        self._pull(deadline)
+        self._pull_undamaged(deadline)
         if not self.is_there():
             return False
-        with self._write_turn(deadline.before()):
+        with self._noting_damage(), self._write_turn(deadline.before()), translated(self.path):
             while True:
                 try:
                     if is_current(self._open_writer().connection):
@@ -469,13 +473,14 @@ class ReplicaFile(CachedFile):
 
     def scrub(self, deadline: Deadline) -> None:
         """Leave no byte of what was removed, here and in the log. Raises Unavailable, to be called again."""
-        with self._write_turn(deadline.before()):
-            self._scrub_here(deadline)
-        forgot = self._position().forgot
-        base, size = self._put_base(forgetting=True)
-        stub_entries(self._log, self.header.user, forgot + 1, base.n)
-        clear_bases(self._log)
-        self._note_base(base, size)
+        with self._noting_damage():
+            with self._write_turn(deadline.before()):
+                self._scrub_here(deadline)
+            forgot = self._position().forgot
+            base, size = self._put_base(forgetting=True)
+            stub_entries(self._log, self.header.user, forgot + 1, base.n)
+            clear_bases(self._log)
+            self._note_base(base, size)
 
     def may_purge(self) -> bool:
         """Whether the bases that hold what is purged can be deleted."""
@@ -494,8 +499,9 @@ class ReplicaFile(CachedFile):
         self._makes_no_bases = not self._log.may_delete()
         if self._makes_no_bases:
             return
-        self._note_base(*self._put_base(forgetting=False))
-        clear_bases(self._log)
+        with self._noting_damage():
+            self._note_base(*self._put_base(forgetting=False))
+            clear_bases(self._log)
 
     def _put_base(self, *, forgetting: bool) -> tuple[LogEntry, int]:
         descriptor, highest = hold_open(self.path), self._highest  # what is written meanwhile need not be in it
