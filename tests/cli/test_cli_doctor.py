@@ -33,8 +33,27 @@ def checks(result: Any) -> list[tuple[str, str]]:
 def test_a_folder_of_logs_is_tried_and_only_its_id_is_left(run: Run, log: Path) -> None:
     result = run("doctor", "--json")
     assert result.exit_code == 0
-    assert set(checks(result)) == {(name, "fine") for name in ("sqlite", "embedder", "store", "space", "descriptors")}
+    assert set(checks(result)) == {
+        (name, "fine") for name in ("sqlite", "embedder", "store", "space", "cache", "descriptors")
+    }
     assert [path.name for path in log.rglob("*")] == ["log"]
+
+
+def test_damaged_copies_in_the_cache_are_named_and_left(run: Run, data: Path, log: Path) -> None:
+    for user in ("ana", "bob"):
+        for number in range(20):
+            run("remember", f"memory {number} " * 30, "--user", user)
+    assert "2 copies of users' memories on this machine are intact." in run("doctor").stdout
+    path = sorted(data.glob(".cache/*/users/*/*.db"))[0]
+    content = bytearray(path.read_bytes())
+    for page in range(4, len(content) // 4096):
+        content[page * 4096 : page * 4096 + 64] = b"\xee" * 64
+    path.write_bytes(content)
+    result = run("doctor", "--json")
+    assert [state for name, state in checks(result) if name == "cache"] == ["warning", "fine"]
+    assert f"{path} is damaged" in result.stdout
+    assert "1 copies" in result.stdout
+    assert path.read_bytes() == content
 
 
 def test_each_fault_of_a_bucket_has_a_line_of_its_own(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

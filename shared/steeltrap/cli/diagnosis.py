@@ -63,7 +63,16 @@ def examine(settings: "Settings") -> list[Finding]:
         cache = runtime.cache_of(settings)
         folder = runtime.log_folder(settings)
         drives = [*(_drive(folder, "STEELTRAP_STORE") if folder else ()), *_drive(cache, "STEELTRAP_CACHE_FOLDER")]
-        return [*_sqlite(), finding, *_log(settings), *drives, *_quotas(settings), _space(cache), _descriptors()]
+        return [
+            *_sqlite(),
+            finding,
+            *_log(settings),
+            *drives,
+            *_quotas(settings),
+            _space(cache),
+            *_copies(cache),
+            _descriptors(),
+        ]
     folder_finding = _folder(settings.data)
     return [
         *_sqlite(),
@@ -243,6 +252,37 @@ def _file(path: Path, embedder: "Embedder | None") -> Finding | None:
         back = "run `steeltrap embedder small`" if f"+{embedder.name}" in str(recorded[0]) else "set STEELTRAP_EMBEDDER"
         return Finding("file", "broken", sentence, f"To go back, {back}; to go on with this one, `steeltrap reembed`.")
     return None
+
+
+def _copies(cache: Path) -> Iterator[Finding]:
+    """Each damaged copy of a user's memories that a log has, then all that are together."""
+    from ..runtime.local import inspect_copy
+
+    intact = 0
+    for path in sorted(cache.glob("users/*/*.db")):
+        try:
+            file = inspect_copy(path)
+        except SteeltrapError as error:
+            yield Finding(
+                "cache", "warning", f"{path} wasn't checked: {error.message}", "Run `steeltrap doctor` again."
+            )
+            continue
+        if file is None:  # removed meanwhile
+            continue
+        intact += not file.faults
+        if file.faults:
+            sentence = (
+                f"{path} is damaged ({'; '.join(file.faults)}). It is this machine's copy of what is in the store."
+            )
+            mend = (
+                "Stop what uses the cache, then remove the file and those beside it that end in -wal and -shm: the "
+                "next call makes it again from the store."
+            )
+            yield Finding("cache", "warning", sentence, mend)
+    found = (
+        f"{intact:,} copies of users' memories on this machine are intact." if intact else "No intact copy is here yet."
+    )
+    yield Finding("cache", "fine", found)
 
 
 def _counters(path: Path) -> Iterator[Finding]:

@@ -199,6 +199,21 @@ def inspect_file(path: Path, *, has_meta: bool = True) -> "Inspection":
     return inspect(path, has_meta=has_meta)
 
 
+def inspect_copy(path: Path) -> "Inspection | None":
+    """Look through a file of the cache of a log without changing it; None where it is no longer there. Raises
+    Unavailable while it is being removed."""
+    from ..stores.data_folder import release
+    from ..stores.replica.caching import hold_open
+
+    if not path.exists():
+        return None
+    descriptor = hold_open(path)  # else another process may remove it and make it again meanwhile
+    try:
+        return inspect_file(path) if path.exists() else None
+    finally:
+        release(descriptor)
+
+
 def open_counters(settings: Settings, store: MemoryStore) -> Counters:
     """The counters of what users use: shared by all processes, in the tables of `aws` or in the data folder.
 

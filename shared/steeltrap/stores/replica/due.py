@@ -20,7 +20,7 @@ from ...model import from_micros
 from ...ports import Clock, Log, Marker, hour_of
 from ...text.words import WORDS_VERSION
 from ..sqlite.file import Kind
-from ..sqlite.header import analysis_of, is_here, read_meta, remove_meta
+from ..sqlite.header import analysis_of, is_here, remove_meta
 from .position import Position
 
 _KEY: Final = "due"
@@ -105,8 +105,8 @@ def share_at(at: datetime) -> list[tuple[str, str]]:
 
 def standing(connection: apsw.Connection) -> Marker | None:
     """The marker that stands, by the rows of a file."""
-    name = read_meta(connection).get(_KEY)
-    return None if name is None else Marker.of_name(str(name))
+    row = connection.execute("SELECT value FROM meta WHERE key = ?", (_KEY,)).fetchone()
+    return None if row is None else Marker.of_name(str(row[0]))
 
 
 def let_stand(connection: apsw.Connection, marker: Marker | None) -> None:
