@@ -8,7 +8,6 @@ from .. import record
 from ..engine import searching
 from ..errors import SteeltrapError
 from ..model import DEFAULT_SCOPE, Filter, Hit, JsonObject, Search
-from ..ranking.choosing import asks_for_past
 from ..text.frames import excerpt
 from ..text.limits import check_scope
 from .session import CliSession, as_typed, complain, say, write_json
@@ -67,7 +66,7 @@ def _search(
             tags=tuple(tag),
             scope=None if scope is None else check_scope(scope),
             include_child_scopes=True,
-            include_superseded=superseded or (as_of is None and asks_for_past(query)),
+            include_superseded=superseded or None,
             as_of=None if as_of is None else record.read_time(Reader.of(memory).utc(as_of), memory.door.rules.zone),
             include_turns=turns,
             turns_of=memory.caller.conversation_id if turns else None,

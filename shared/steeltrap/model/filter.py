@@ -50,7 +50,8 @@ class Filter:
     below PROJECTS); all other scopes are visible. `metadata` compares top-level keys for
     equality. Turns (source `conversation`) are seen only with `include_turns`, and then only those of
     the conversation `turns_of` where one is given beside it. With `episodes` False the same holds for
-    episodes, the memories with messages. What another memory superseded is seen only with `include_superseded`.
+    episodes, the memories with messages. What another memory superseded is seen only with `include_superseded`; None
+    leaves it to the search, which includes it if the query asks for the past.
 
     What happened on a day without a time is compared with `first_day` and `end_day` instead of `occurred_after` and
     `occurred_before`: in which days these moments are depends on the zone of who asks.
@@ -81,7 +82,7 @@ class Filter:
     include_turns: bool = False
     turns_of: str | None = None
     episodes: bool = True
-    include_superseded: bool = False
+    include_superseded: bool | None = False
     as_of: datetime | None = None
 
     def between(self, time: str, *, days: bool = False) -> tuple[When | None, When | None]:

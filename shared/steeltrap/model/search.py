@@ -165,7 +165,7 @@ class Search:
 
     def shows_superseded(self) -> bool:
         """Whether what was superseded by now may be answered itself."""
-        return self.filter.include_superseded or self.filter.as_of is not None
+        return bool(self.filter.include_superseded) or self.filter.as_of is not None
 
     def pool(self) -> int:
         """How many of the best are looked at before the cut to `limit`."""

@@ -55,11 +55,13 @@ def _author(memory: Memory) -> str:
     return f" (untrusted, by {escaped(memory.agent_id or 'an unnamed agent')})" if memory.untrusted else ""
 
 
-def shown_to(call: Call, *, past: bool = False) -> Filter:
-    """The memories that a model is shown: none of other projects, with a setting none of untrusted agents, and only of
-    the `past` what was superseded."""
+def shown_to(call: Call, *, superseded: bool | None = False) -> Filter:
+    """The memories that a model is shown: none of other projects, and with a setting none of untrusted agents.
+
+    Superseded ones are among them as the filter's `include_superseded` says.
+    """
     untrusted = None if call.rules.show_untrusted else False
-    return Filter(project=call.caller.project, untrusted=untrusted, include_superseded=past)
+    return Filter(project=call.caller.project, untrusted=untrusted, include_superseded=superseded)
 
 
 def split_untrusted(memories: Sequence[Memory], lines: Sequence[str]) -> list[str]:

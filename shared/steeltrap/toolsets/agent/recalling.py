@@ -9,7 +9,6 @@ from ...engine import reading, searching
 from ...engine.call import Call
 from ...model import Hit, Memory, Outcome, OutcomeKind, Search, Sized
 from ...ranking.budget import pack
-from ...ranking.choosing import asks_for_past
 from ...text.dates import in_zone
 from ...text.frames import excerpt
 from ...tools import Input
@@ -51,7 +50,7 @@ def recall(call: Call, input: RecallInput) -> str:
         Search(
             query=input.query,
             limit=MAX_RESULTS,
-            filter=shown_to(call, past=asks_for_past(input.query)),
+            filter=shown_to(call, superseded=None),
             precision="likely",
             most_less_sure=MOST_LESS_SURE,
             max_tokens=input.max_tokens - FRAME_TOKENS,

@@ -34,10 +34,8 @@ class FilterInput(Input):
         None, description="Only memories with these metadata keys and plain values; at most 64."
     )
 
-    def to_filter(
-        self, call: Call, *, turns: bool = False, conversation_id: str | None = None, past: bool = False
-    ) -> Filter:
-        """The filter of these conditions. `past` includes what was superseded, where the input doesn't say."""
+    def to_filter(self, call: Call, *, turns: bool = False, conversation_id: str | None = None) -> Filter:
+        """The filter of these conditions."""
         check_conditions(self.metadata or {})
         values = {name: value for name, value in self if name in Filter.__dataclass_fields__}
         values["tags"] = tuple(self.tags or ())
@@ -48,8 +46,6 @@ class FilterInput(Input):
         for name, day in (("occurred_after", "first_day"), ("occurred_before", "end_day")):
             if values[name] is not None:
                 values[name], values[day] = bound(values[name], call.zone)
-        if values.get("include_superseded") is None:
-            values["include_superseded"] = past
         return Filter(
             **values,
             include_turns=turns,

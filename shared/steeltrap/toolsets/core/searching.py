@@ -8,7 +8,6 @@ from ...engine import searching
 from ...engine.call import Call
 from ...errors import InvalidInput
 from ...model import Diversity, Mode, Search, SortBy
-from ...ranking.choosing import asks_for_past
 from ...tools import Answer
 from ..fields import OuterId, Query, Time, Unit
 from . import CORE
@@ -113,12 +112,7 @@ def search(call: Call, input: SearchInput) -> SearchView:
             query=input.query,
             limit=input.offset + (input.limit or (RESULTS if input.max_tokens is None else RESULTS_IN_A_BUDGET)),
             mode=input.mode,
-            filter=input.to_filter(
-                call,
-                turns=input.include_conversation,
-                conversation_id=input.conversation_id,
-                past=input.as_of is None and asks_for_past(input.query),
-            ),
+            filter=input.to_filter(call, turns=input.include_conversation, conversation_id=input.conversation_id),
             vector_weight=input.vector_weight,
             min_similarity=input.min_similarity,
             related_only=input.related_only,
