@@ -2,7 +2,7 @@
 
 import pytest
 
-from steeltrap.ranking.choosing import asks_for_past
+from steeltrap.ranking.asking import asks_for_past
 
 
 @pytest.mark.parametrize(

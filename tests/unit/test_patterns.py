@@ -16,7 +16,7 @@ import steeltrap
 from steeltrap import settings
 from steeltrap.cli import configuration
 from steeltrap.importers import chats, markdown
-from steeltrap.ranking import asking, choosing
+from steeltrap.ranking import asking
 from steeltrap.servers.console import reading
 from support.backtracking import superlinear
 
@@ -34,8 +34,7 @@ class Use(NamedTuple):
 
 
 AT_RUN_TIME: dict[str, list[dict[str, Any]]] = {
-    "ranking/asking.py": [{"pattern": pattern} for pattern in asking._FRAMES],
-    "ranking/choosing.py": [{"pattern": pattern} for pattern in choosing._PATTERNS.values()],
+    "ranking/asking.py": [{"pattern": pattern} for pattern in (*asking._FRAMES, *asking._PAST_PATTERNS.values())],
     "cli/client_files.py": [{"section": "mcp_servers", "name": "steeltrap"}],
     "embedders/word_pieces.py": [{"special": ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]}],
     "servers/console/rendering.py": [{"longest_first": ["a", "aa", "ab", "字"]}],
@@ -221,7 +220,7 @@ def test_what_was_replaced_by_a_linear_pattern_is_found_as_before(text: str) -> 
         r"(?:\b(?:was|were|did|had)\b|(?<!\bbe )(?<!\bis )(?<!\bare )\b(?!\w*eed\b|embed\b)\w\w+ed\b)[^.!]*\bbefore\b"
     )
     lowered = text.lower()
-    asked = any(choosing._asks_before(part) for part in re.split(choosing._SENTENCE_END, lowered))
+    asked = any(asking._asks_before(part) for part in re.split(asking._SENTENCE_END, lowered))
     assert asked == (re.search(before, lowered) is not None)
 
     cited = chats._CITATION.sub(lambda found: "" if found[1] else found[0], text)

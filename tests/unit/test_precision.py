@@ -2,7 +2,8 @@
 
 import pytest
 
-from steeltrap.ranking.choosing import FLOOR, UNKNOWN_NAME, asks_for_several, floor, names
+from steeltrap.ranking.asking import asks_for_several
+from steeltrap.ranking.choosing import FLOOR, UNKNOWN_NAME, floor, names
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from steeltrap.ranking.small_talk import MOST_SENTENCES, question_and_others, with_question
+from steeltrap.ranking.asking import MOST_SENTENCES, question_and_others, with_question
 from steeltrap.text.vectors import cosine, unit_vector
 
 

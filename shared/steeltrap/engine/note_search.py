@@ -4,16 +4,10 @@ A module of its own: no other search needs it.
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from ..errors import INDEX_FAILURES
-from ..model import (
-    Embedding,
-    Filter,
-    Hit,
-    Memory,
-    to_micros,
-)
+from ..model import Embedding, Filter, Hit, Memory, to_micros
 from ..ranking.choosing import subject
 from ..text.matching import admits
 from ..text.sentences import chunks, passage
@@ -22,14 +16,10 @@ from ..text.words import query_tokens, tokens
 from .call import Call
 from .reading import latest_writes
 
-if TYPE_CHECKING:
-    pass
-
-
 _LATEST: Final = 100
-
-
+"""Writes, the latest ones, among which updated notes are looked for."""
 _MOST_CHANGED: Final = 20
+"""Updated notes whose earlier text is read."""
 
 
 def passages(call: Call, query: str, memories: Sequence[Memory]) -> list[str]:

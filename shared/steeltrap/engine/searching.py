@@ -25,11 +25,10 @@ from ..model import (
 from ..model.frozen import frozen
 from ..ports import KnowsWords
 from ..ranking import choosing
-from ..ranking.asking import without_frame
+from ..ranking.asking import asks_for_past, embedded_with_question, without_frame
 from ..ranking.budget import fit, long_in_part
-from ..ranking.choosing import asks_for_past, said_once, without_repeats
+from ..ranking.choosing import said_once, without_repeats
 from ..ranking.fading import UNREAD, importance
-from ..ranking.small_talk import embedded_with_question
 from ..text.date_questions import QuestionDates, find_dates
 from ..text.dates import around, in_zone, minute_text
 from ..text.matching import sees

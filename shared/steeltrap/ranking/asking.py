@@ -1,19 +1,31 @@
-"""Asking: the words of a question that are about the conversation itself, and whether it asks across conversations.
+"""Asking: what a message asks beside what else it says, and for what kind of answer. Pure.
 
-"Can you give me a summary of the budget tracker that we discussed throughout our conversations?" is about the budget
-tracker. The other words say that something is asked and where it was said; memories that happen to have them are not
-meant. Such a question has its answer in many conversations, so a conversation that says much of it is no reason to look
-for the rest there. English, Spanish and German. Pure.
+The words about the conversation: "Can you give me a summary of the budget tracker that we discussed throughout our
+conversations?" is about the budget tracker. The other words say that something is asked and where it was said; memories
+that happen to have them are not meant. English, Spanish and German.
+
+Small talk: "Hey, we had a lovely weekend at the lake! By the way, when is my sister's birthday?" is mostly about a
+weekend, and asks for a birthday. If a question can be understood by itself, and another sentence has nothing to do with
+it, the question counts twice as much as the whole message. A question that needs the rest ("what is the next step?")
+stays a part of it, since the other sentences of a message are mostly context.
+
+The kind of answer: what many conversations say, what no longer holds, several things, the latest or the first.
 """
 
 import re
-from typing import Final
+from collections.abc import Callable, Sequence
+from typing import Final, Literal
 
+from ..model import Embedding
+from ..ports import Scale
 from ..text.patterns import lazy_pattern
+from ..text.sentences import sentences
+from ..text.vectors import calibrated, dot, has_direction, mean_vector, numbers
 from ..text.words import STOP_WORDS
 
 _LEAST: Final = 2
-"""So many words that are no stop words have to remain: a question about nothing else stays as it is."""
+"""The telling words, no stop words, of a question that can be understood by itself."""
+_WORD: Final = lazy_pattern(r"\w+")
 
 _ALL_OUR: Final = r"(?:all (?:of )?)?(?:our|my|the|these|those)"
 _KIND: Final = r"(?: (?:previous|past|earlier|different|various|last|recent|many)){0,2}"
@@ -54,17 +66,6 @@ _FRAMES: Final = {
 """Expressions, each with words in lower case of which every match has one: looking for those first takes a tenth of the
 time. An expression is compiled when it is first needed."""
 
-_ACROSS: Final = lazy_pattern(
-    rf"\b(?:throughout|across|over) (?:all (?:of )?)?(?:our|my|the|these|different|several|multiple){_KIND} {_TALK}s\b"
-    rf"|\b(?:in total|in all|altogether|overall|so far|over time|progress(?:ed)?|evolved|{_SUMMARY}|summari[sz]e)\b"
-    r"|\bthe order in which\b|\bin (?:what|which) order\b"
-    r"|\bhow many (?!(?:days|weeks|months|years|hours|minutes)\b)"
-    r"|\b(?:resumen|en total|hasta ahora)\b|\bcuánt[oa]s (?!(?:días|semanas|meses|años|horas|minutos)\b)"
-    r"|\b(?:zusammenfassung|insgesamt|bisher)\b|\bwie viele (?!(?:tage|wochen|monate|jahre|stunden|minuten)\b)"
-)
-
-_WORD: Final = lazy_pattern(r"\w+")
-
 
 def without_frame(query: str) -> str:
     """The query without the words that are about the conversation, such as "throughout our conversations".
@@ -81,6 +82,146 @@ def without_frame(query: str) -> str:
     return rest if len(telling) >= _LEAST else query
 
 
+MOST_SENTENCES: Final = 12
+"""A longer message is embedded as a whole: each sentence is another text to embed."""
+RELATED: Final = 0.1
+"""From this calibrated cosine with the question on, a sentence has to do with it."""
+SHARES: Final = (1.0, 2.0)
+"""The weights of the message and of its question."""
+
+_REFERRING: Final = frozenset(
+    """it this that these those they them their he she his him her there then next so such else one ones same above
+    below here now first second last also too more other another instead think sound sounds help
+    es das dies diese dieser dieses davon dazu dafür damit er sie ihm ihn ihr ihre dort dann nächste nächster nächsten
+    eso esto ese esa esos esas ello él ella ellos ellas allí entonces siguiente próximo próxima""".split()
+)
+"""Words by which a question refers to what was said before it."""
+
+_BREAK: Final = lazy_pattern(r"[.!?\n。！？]")
+
+
+Embed = Callable[[Sequence[str], Literal["query"]], list[Embedding]]
+
+
+def embedded_with_question(message: str, embed: Embed, scale: Scale) -> Embedding:
+    """The embedding of a message, two thirds of it that of its question if the rest is small talk."""
+    parts = question_and_others(message)
+    if parts is None:
+        return embed([message], "query")[0]
+    question, others = parts
+    # In one request, since an embedder may be on another machine.
+    whole, question_embedding, *rest = embed([message, question, *others], "query")
+    return with_question(whole, question_embedding, rest, scale.unrelated)
+
+
+def question_and_others(message: str) -> tuple[str, list[str]] | None:
+    """The questions of a message that can be understood by themselves, and its other sentences; None without both."""
+    text = message.strip()
+    if ("?" not in text and "\uff1f" not in text) or _BREAK.search(text, 0, len(text) - 1) is None:
+        return None
+    parts = sentences(text)
+    asking = [part for part in parts if part.endswith(("?", "\uff1f"))]
+    others = [part for part in parts if not part.endswith(("?", "\uff1f"))]
+    question = " ".join(asking)
+    words = _WORD.findall(question.lower())
+    telling = [word for word in words if len(word) > 1 and word not in STOP_WORDS]
+    if not asking or not others or len(parts) > MOST_SENTENCES:
+        return None
+    return (question, others) if len(telling) >= _LEAST and _REFERRING.isdisjoint(words) else None
+
+
+def with_question(whole: Embedding, question: Embedding, others: Sequence[Embedding], unrelated: float) -> Embedding:
+    """The embedding of a message, two thirds of it that of its question where one of its other sentences has nothing to
+    do with the question. `unrelated` is the embedder's cosine of unrelated texts."""
+    if not has_direction([question]) or not has_direction([whole]):
+        return whole
+    question_numbers = numbers(question)
+    if all(calibrated(dot(question_numbers, numbers(other)), unrelated) >= RELATED for other in others):
+        return whole
+    return mean_vector([whole, question], SHARES)
+
+
+_ACROSS: Final = lazy_pattern(
+    rf"\b(?:throughout|across|over) (?:all (?:of )?)?(?:our|my|the|these|different|several|multiple){_KIND} {_TALK}s\b"
+    rf"|\b(?:in total|in all|altogether|overall|so far|over time|progress(?:ed)?|evolved|{_SUMMARY}|summari[sz]e)\b"
+    r"|\bthe order in which\b|\bin (?:what|which) order\b"
+    r"|\bhow many (?!(?:days|weeks|months|years|hours|minutes)\b)"
+    r"|\b(?:resumen|en total|hasta ahora)\b|\bcuánt[oa]s (?!(?:días|semanas|meses|años|horas|minutos)\b)"
+    r"|\b(?:zusammenfassung|insgesamt|bisher)\b|\bwie viele (?!(?:tage|wochen|monate|jahre|stunden|minuten)\b)"
+)
+
+
 def asks_across(query: str) -> bool:
-    """Whether a query asks for what many conversations say: a summary, an order, a number of things, all so far."""
+    """Whether a query asks for what many conversations say: a summary, an order, a number of things, all so far.
+
+    A conversation that says much of it is no reason to look for the rest there.
+    """
     return _ACROSS.search(query.lower()) is not None
+
+
+_PAST_WORDS: Final = (
+    "prior to|back then|in the past|at first|previous|previously|former|formerly|original|originally|initial|initially"
+    "|zuvor|damals"
+    "|antes|originalmente|anteriormente|anterior|anteriores|antiguo|antigua|antiguos|antiguas|previo|previa|previos"
+    "|previas|al principio|solía|solían"
+).split("|")
+_PAST_BEGINNINGS: Final = ("ursprünglich", "früher", "vorher", "ehemalig")
+_PAST_JAPANESE: Final = ("以前", "元々", "もともと", "当初", "昔")
+_SENTENCE_END: Final = "[.!]"
+_BEFORE: Final = r"\bbefore\b"
+_HAPPENED: Final = r"\b(?:was|were|did|had)\b|(?<!\bbe )(?<!\bis )(?<!\bare )\b(?!\w*eed\b|embed\b)\w\w+ed\b"
+_PAST_PATTERNS: Final = {
+    "used to": r"(?<!\bbe )(?<!\bis )(?<!\bare )\bused to\b",
+    " old": r"\b(?:the|my|your|his|her|its|our|their|\w+['\u2019]s) old\b",
+    **{words: rf"\b{words}\b" for words in _PAST_WORDS},
+    **{beginning: rf"\b{beginning}" for beginning in _PAST_BEGINNINGS},
+    **{word: word for word in _PAST_JAPANESE},
+}
+"""By what every match says, in lower case: looking for that first takes a tenth of the time. An expression is compiled
+when it is first needed."""
+
+
+def asks_for_past(query: str) -> bool:
+    """Whether its words ask for what no longer holds, in English, German, Spanish or Japanese."""
+    lowered = query.lower()
+    if "before" in lowered and any(map(_asks_before, re.split(_SENTENCE_END, lowered))):
+        return True
+    return any(hint in lowered and re.search(pattern, lowered) for hint, pattern in _PAST_PATTERNS.items())
+
+
+def _asks_before(sentence: str) -> bool:
+    """ "where did Ana live before Porto?", but not "what must I check before I deploy?" """
+    last = max((match.start() for match in re.finditer(_BEFORE, sentence)), default=0)
+    return last > 0 and re.search(_HAPPENED, sentence[:last]) is not None
+
+
+_SEVERAL: Final = lazy_pattern(
+    r"\b(?:what|which|who|where) (?:are|were) (?!you\b|we\b|i\b|they\b)"
+    r"|\bwhich (?:other |different )?(?!(?:has|is|was|does|this|bus|gas|class|process|address|boss|business)\b)\w+s\b"
+    r"|\bwhat (?:other |different |kinds of |sorts of )?\w+s (?:do|did|are|were|have|can|should|must|may|will|would)\b"
+    r"|\bwhat (?:do|did) (?:we|you|i) (?:all )?(?:know|remember|have) (?:about|on|of)\b"
+    r"|\b(?:summari[sz]e|everything about|tell me about|all of (?:my|the|our))\b|^\W*(?:please |can you )?list\b"
+    r"|\band (?:what|when|where|who|whom|why|how|which|to whom)\b"
+    r"|\b(?:wer|was|welche) alles\b|\bwelche \w+e[nr]\b|\bund (?:was|wann|wie|wo|wer|warum)\b"
+    r"|\b(?:quiénes|cuáles)\b|\bqué \w+s\b|\by (?:qué|cuándo|cuánto|cómo|quién|dónde)\b"
+)
+
+
+def asks_for_several(query: str) -> bool:
+    """Whether a query asks for a list, all about something, or two things at once; English, German and Spanish."""
+    return _SEVERAL.search(query.lower()) is not None
+
+
+_LATEST: Final = lazy_pattern(
+    r"\b(?:latest|newest|most recent(?:ly)?|last time|how long ago|next steps?|zuletzt|neueste[nrs]?|am letzten"
+    r"|última vez|más reciente|hace cuánto)\b|最新|最後に|最近の"
+)
+_FIRST: Final = lazy_pattern(
+    r"\b(?:earliest|oldest|very first|first time|zuerst|älteste[nrs]?|primera vez|más antigu[oa])\b|最初に|最古"
+)
+
+
+def asks_for_end(query: str) -> int:
+    """1 where a query asks for the latest, -1 where for the first, else 0; English, German, Spanish and Japanese."""
+    lowered = query.lower()
+    return bool(_LATEST.search(lowered)) - bool(_FIRST.search(lowered))

@@ -5,7 +5,6 @@ says, 0 for unrelated text. So one floor tells questions about nothing that is k
 cuts what only resembles it. docs/ranking.md has how the constants were chosen.
 """
 
-import re
 from collections.abc import Collection, Mapping, Sequence
 from functools import cache
 from typing import Final
@@ -13,6 +12,7 @@ from typing import Final
 from ..model import Hit, Memory, When
 from ..text.patterns import lazy_pattern
 from ..text.words import STOP_WORDS, fold_case, query_tokens, runs, tokens
+from .asking import asks_for_several
 
 FLOOR: Final = 0.1
 """Below it in both legs together, the best memory is as far from the query as any text."""
@@ -123,6 +123,11 @@ def floor_of_less_sure(query: str, frequencies: Mapping[str, int]) -> float:
     return PERHAPS_OF_UNKNOWN if _names_unknown(query, frequencies) else PERHAPS
 
 
+def sure_from(query: str) -> float:
+    """The confidence from which on the best memory is sure to be all that a query asks for."""
+    return SURE_OF_SEVERAL if asks_for_several(query) else SURE
+
+
 def _names_unknown(query: str, frequencies: Mapping[str, int]) -> bool:
     return any(not _is_known(name, frequencies) for name in names(query))
 
@@ -199,76 +204,3 @@ def _messages(memory: Memory) -> set[_Said]:
     if not memory.is_episode:
         return set()
     return {(memory.conversation_id, memory.agent_id, message.content, message.time) for message in memory.messages}
-
-
-_WORDS: Final = (
-    "prior to|back then|in the past|at first|previous|previously|former|formerly|original|originally|initial|initially"
-    "|zuvor|damals"
-    "|antes|originalmente|anteriormente|anterior|anteriores|antiguo|antigua|antiguos|antiguas|previo|previa|previos"
-    "|previas|al principio|solía|solían"
-).split("|")
-_BEGINNINGS: Final = ("ursprünglich", "früher", "vorher", "ehemalig")
-_JAPANESE: Final = ("以前", "元々", "もともと", "当初", "昔")
-_SENTENCE_END: Final = "[.!]"
-_BEFORE: Final = r"\bbefore\b"
-_HAPPENED: Final = r"\b(?:was|were|did|had)\b|(?<!\bbe )(?<!\bis )(?<!\bare )\b(?!\w*eed\b|embed\b)\w\w+ed\b"
-_PATTERNS: Final = {
-    "used to": r"(?<!\bbe )(?<!\bis )(?<!\bare )\bused to\b",
-    " old": r"\b(?:the|my|your|his|her|its|our|their|\w+['\u2019]s) old\b",
-    **{words: rf"\b{words}\b" for words in _WORDS},
-    **{beginning: rf"\b{beginning}" for beginning in _BEGINNINGS},
-    **{word: word for word in _JAPANESE},
-}
-"""By what every match says, in lower case: looking for that first takes a tenth of the time. An expression is compiled
-when it is first needed."""
-
-
-def asks_for_past(query: str) -> bool:
-    """Whether its words ask for what no longer holds, in English, German, Spanish or Japanese."""
-    lowered = query.lower()
-    if "before" in lowered and any(map(_asks_before, re.split(_SENTENCE_END, lowered))):
-        return True
-    return any(hint in lowered and re.search(pattern, lowered) for hint, pattern in _PATTERNS.items())
-
-
-def _asks_before(sentence: str) -> bool:
-    """ "where did Ana live before Porto?", but not "what must I check before I deploy?" """
-    last = max((match.start() for match in re.finditer(_BEFORE, sentence)), default=0)
-    return last > 0 and re.search(_HAPPENED, sentence[:last]) is not None
-
-
-_SEVERAL: Final = lazy_pattern(
-    r"\b(?:what|which|who|where) (?:are|were) (?!you\b|we\b|i\b|they\b)"
-    r"|\bwhich (?:other |different )?(?!(?:has|is|was|does|this|bus|gas|class|process|address|boss|business)\b)\w+s\b"
-    r"|\bwhat (?:other |different |kinds of |sorts of )?\w+s (?:do|did|are|were|have|can|should|must|may|will|would)\b"
-    r"|\bwhat (?:do|did) (?:we|you|i) (?:all )?(?:know|remember|have) (?:about|on|of)\b"
-    r"|\b(?:summari[sz]e|everything about|tell me about|all of (?:my|the|our))\b|^\W*(?:please |can you )?list\b"
-    r"|\band (?:what|when|where|who|whom|why|how|which|to whom)\b"
-    r"|\b(?:wer|was|welche) alles\b|\bwelche \w+e[nr]\b|\bund (?:was|wann|wie|wo|wer|warum)\b"
-    r"|\b(?:quiénes|cuáles)\b|\bqué \w+s\b|\by (?:qué|cuándo|cuánto|cómo|quién|dónde)\b"
-)
-
-
-def sure_from(query: str) -> float:
-    """The confidence from which on the best memory is sure to be all that a query asks for."""
-    return SURE_OF_SEVERAL if asks_for_several(query) else SURE
-
-
-def asks_for_several(query: str) -> bool:
-    """Whether a query asks for a list, all about something, or two things at once; English, German and Spanish."""
-    return _SEVERAL.search(query.lower()) is not None
-
-
-_LATEST: Final = lazy_pattern(
-    r"\b(?:latest|newest|most recent(?:ly)?|last time|how long ago|next steps?|zuletzt|neueste[nrs]?|am letzten"
-    r"|última vez|más reciente|hace cuánto)\b|最新|最後に|最近の"
-)
-_FIRST: Final = lazy_pattern(
-    r"\b(?:earliest|oldest|very first|first time|zuerst|älteste[nrs]?|primera vez|más antigu[oa])\b|最初に|最古"
-)
-
-
-def asks_for_end(query: str) -> int:
-    """1 where a query asks for the latest, -1 where for the first, else 0; English, German, Spanish and Japanese."""
-    lowered = query.lower()
-    return bool(_LATEST.search(lowered)) - bool(_FIRST.search(lowered))

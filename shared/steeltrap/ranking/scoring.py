@@ -24,8 +24,8 @@ from ..model import MICROS_PER_DAY, NO_TIME, Candidates
 from ..ports import Scale
 from ..text.words import STOP_WORDS, Trait, is_cjk
 from . import weights as bm25
-from .asking import asks_across
-from .choosing import asks_for_end, sure_from
+from .asking import asks_across, asks_for_end
+from .choosing import sure_from
 from .fading import weighed
 from .weights import WEIGHTS, Weights
 
