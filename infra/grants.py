@@ -43,7 +43,7 @@ WRITE_MEMORIES: Final = Grant(
     ),
 )
 COUNT_USAGE: Final = Grant("usage", ("dynamodb:BatchGetItem", "dynamodb:Query", "dynamodb:UpdateItem"))
-FORGET_USAGE: Final = Grant("usage", ("dynamodb:BatchWriteItem",))
+FORGET_USAGE: Final = Grant("usage", ("dynamodb:DeleteItem", "dynamodb:BatchWriteItem"))
 TRACE: Final = Grant("traces", ("xray:PutTraceSegments", "xray:PutTelemetryRecords"))
 EMBED: Final = Grant("embedder", ("bedrock:InvokeModel",))
 USE_FILES: Final = Grant("exports", ("s3:GetObject", "s3:PutObject"))

@@ -1,5 +1,6 @@
 """DynamoDB's tables as a place of a move: what a user has is the same on both sides, late writers arrive."""
 
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import replace
@@ -10,14 +11,14 @@ from typing import Any
 
 import pytest
 
-from clock import SettableClock
-from contracts.entries import embed, memory, query, turn
+from clock import NOON, SettableClock
+from contracts.entries import embed, memory, query, save, turn, update
 from embedding import HashedWords
 from faults.moving_sides import ANA, Open, Side, cut_short, killed, move
 from spaces import in_time, space_of
 from steeltrap.changes.images import entry
 from steeltrap.errors import Conflict, SteeltrapError, Unavailable
-from steeltrap.model import Message
+from steeltrap.model import Message, Session
 from steeltrap.ports import Create, Deadline, LatestWrites, OpenTurns, Space
 from steeltrap.record import to_image
 from steeltrap.stores.dynamodb import keys, moving, purging, users
@@ -29,6 +30,8 @@ from steeltrap.stores.sqlite.header import begin_staging
 from steeltrap.stores.table_place import TablePlace
 from steeltrap.text.words import WORDS_VERSION
 from steeltrap.toolsets import CATALOGUE
+
+ONE = "3b6c4fd0-8b7f-4a52-9c6c-0f3df1f1e001"
 
 
 def story(side: Side) -> None:
@@ -403,22 +406,71 @@ def test_what_a_failed_move_brought_is_removed_once_the_source_is_used_again(
     assert move(log, aws) == 2
 
 
-def test_a_forgetting_that_ends_late_leaves_what_says_where_new_memories_are(
-    open_side: Open, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def tell_story_of_one(side: Side) -> None:
+    """Save a memory under its one id, change it, and read it; and make a session under its one name."""
+    space = space_of(side.store, "ana")
+    update(space, save(space, "the heron", id=ONE), content="the otter")
+    space.note_access([ONE], NOON)
+    space.add_session(Session(id="release-42", created_at=NOON))
+    side.store.flush()
+
+
+def forget_late(aws: Side, at: int, meanwhile: Callable[[], object]) -> None:
+    """A forgetting that sleeps before its write of a number."""
+    store: Any = aws.store
+    call, writes = store.tables.call, 0
+
+    def overtaken(operation: str, request: Any, deadline: Any) -> Any:
+        nonlocal writes
+        writes += operation not in ("query", "batch_get_item")
+        if writes == at:
+            store.tables.call = call
+            meanwhile()
+        return call(operation, request, deadline)
+
+    store.tables.call = overtaken
+    assert aws.store.forget_user(ANA)
+    assert writes == at
+
+
+@pytest.mark.parametrize("at", [2, 3])
+def test_a_forgetting_that_ends_late_leaves_what_the_user_has_saved_since(open_side: Open, at: int) -> None:
+    aws, other = open_side("aws"), open_side("aws")
+    tell_story_of_one(aws)
+    before = everything(aws)
+    forget_late(aws, at, lambda: tell_story_of_one(other))  # the first write finishes the forgetting
+    assert everything(open_side("aws")) == before
+    assert list(other.store.users()) == [ANA]
+    assert other.store.forget_user(ANA)
+    assert everything(open_side("aws"))["images"] == []
+
+
+@pytest.mark.parametrize("at", [2, 3])
+def test_of_two_forgettings_at_once_neither_ends_before_all_is_forgotten(open_side: Open, at: int) -> None:
+    aws, other = open_side("aws"), open_side("aws")
+    tell_story_of_one(aws)
+
+    def begin_another() -> None:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(users, "finish_forgetting", killed)
+            with pytest.raises(SystemExit):
+                other.store.forget_user(ANA)
+
+    forget_late(aws, at, begin_another)
+    assert everything(open_side("aws"))["images"] == []
+    assert not other.store.forget_user(ANA)
+
+
+@pytest.mark.parametrize("at", [2, 3])
+def test_a_forgetting_that_ends_late_leaves_what_says_where_new_memories_are(open_side: Open, at: int) -> None:
     aws, other, log = open_side("aws"), open_side("aws"), open_side("log")
     aws.ask("core.save", content="one")
-    forget_usage = users.forget_usage
 
-    def overtaken(partition: Partition) -> None:
-        forget_usage(partition)
-        patch.undo()
+    def go_elsewhere() -> None:
         other.ask("core.save", content="two")  # it finishes the forgetting
         move(other, log)
 
-    with monkeypatch.context() as patch:
-        patch.setattr(users, "forget_usage", overtaken)
-        assert aws.store.forget_user(ANA)
+    forget_late(aws, at, go_elsewhere)
     with pytest.raises(Unavailable, match="moved to log"):
         open_side("aws").ask("core.list")
     assert log.contents() == {"two"}

@@ -16,7 +16,7 @@ from steeltrap.invoke import Door
 from steeltrap.model import Caller, UserRef
 from steeltrap.ports import Levels
 from steeltrap.runtime.local import SystemClock
-from steeltrap.stores.dynamodb import DynamoStore, usage
+from steeltrap.stores.dynamodb import DynamoStore, usage, users
 from steeltrap.stores.dynamodb.client import Tables
 from steeltrap.stores.dynamodb.users import DynamoLevels
 from steeltrap.stores.files.folder import FolderFiles
@@ -38,7 +38,18 @@ def recorded() -> Asked:
             with patch.object(usage, "_MANY", many):
                 for story in CATALOGUE.toolsets:
                     getattr(scenarios, story)(partial(_run, door, Caller(UserRef(f"{story}-{many}"), "agent", "chat")))
+        _finish_a_forgetting(door)
     return asked
+
+
+def _finish_a_forgetting(door: Door) -> None:
+    """Save for a user whose forgetting was cut short."""
+    ana = Caller(UserRef("ana"), "agent", "chat")
+    _run(door, ana, "core.get", id=_run(door, ana, "core.save", content="the heron")["id"])
+    _now[0] = ""  # no tool forgets a user
+    with patch.object(users, "finish_forgetting"):
+        door.store.forget_user(ana.user)
+    _run(door, ana, "core.save", content="the otter")
 
 
 @cache

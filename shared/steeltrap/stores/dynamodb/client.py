@@ -184,10 +184,6 @@ class Tables:
         """Write items without a condition, in batches; what DynamoDB leaves undone is repeated."""
         self._write_all(self.memory, ({"PutRequest": {"Item": to_attributes(item)}} for item in items), deadline)
 
-    def put_usage(self, items: Iterable[Item], deadline: Deadline) -> None:
-        """Write how memories were read."""
-        self._write_all(self.usage, ({"PutRequest": {"Item": to_attributes(item)}} for item in items), deadline)
-
     def delete_all(self, user: str, keys: Iterable[str], deadline: Deadline) -> None:
         """Delete items without a condition, in batches."""
         self._write_all(self.memory, _deletions(user, keys), deadline)
@@ -315,6 +311,9 @@ class Action:
     table: str | None = None
     own: bool = False
     delete: bool = False
+    replaced_bytes: int = 0
+    """The most that the item has that it replaces or removes. DynamoDB doesn't say whether the limit of a transaction
+    counts it."""
 
     @classmethod
     def on(
@@ -332,7 +331,7 @@ class Action:
     @property
     def size(self) -> int:
         """Approximate number of bytes."""
-        return items.size(dict(self.put or self.set)) + 200
+        return items.size(dict(self.put or self.set)) + self.replaced_bytes + 200
 
     def is_applied(self, item: Item | None) -> bool:
         """Whether the item is as this write leaves it, because an earlier attempt succeeded and its answer got lost."""

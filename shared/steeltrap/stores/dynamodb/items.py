@@ -224,7 +224,7 @@ def _digest(value: Any) -> str:
 IMAGE_INLINE: Final = 48 * 1024
 SEARCH_INLINE: Final = 8 * 1024
 """256 dimensions and seven chunks: read along with every hit, and with every recent write."""
-_PIECE: Final = 320 * 1024
+PIECE: Final = 320 * 1024
 _GRACE_SECONDS: Final = 30 * 86_400
 """Sweeps purge expired memories. If none ran for 30 days, DynamoDB's TTL removes the item."""
 
@@ -395,10 +395,10 @@ def _placed(item: Item, name: str, data: bytes, id: str, inline_bytes: int) -> l
         item[name] = data.decode() if name == "image" else data
         return []
     stamp = token_hex(8)
-    starts = range(0, len(data), _PIECE)
+    starts = range(0, len(data), PIECE)
     item[f"{name}_at"] = f"{stamp}#{len(starts)}"
     return [
-        {"u": item["u"], "k": keys.part(id, stamp, number), "data": data[start : start + _PIECE]}
+        {"u": item["u"], "k": keys.part(id, stamp, number), "data": data[start : start + PIECE]}
         for number, start in enumerate(starts)
     ]
 

@@ -38,13 +38,16 @@ def owner(key: str) -> str:
     return key.split("#")[1]
 
 
+PIECES: Final = "b#"
+
+
 def part(id: str, stamp: str, number: int) -> str:
     """A piece of what was too large for the memory's own item; a stamp is of one write only."""
-    return f"b#{id}#{stamp}#{number:04d}"
+    return f"{PIECES}{id}#{stamp}#{number:04d}"
 
 
 def parts(id: str) -> str:
-    return f"b#{id}#"
+    return f"{PIECES}{id}#"
 
 
 def revision(id: str, version: int) -> str:

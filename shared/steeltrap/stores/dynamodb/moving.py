@@ -20,11 +20,11 @@ from typing import Final
 from ...changes.images import entry, out_of_search
 from ...errors import Conflict, Unavailable, being_embedded
 from ...model import Revision, Usage, to_micros
-from ...ports import TOMBSTONE_SECONDS, Create, Entry
+from ...ports import Create, Entry
 from ...ports.moving import Beside, Stored
 from ...record import from_image, import_to_image
 from . import conversations, items, keys, listing, users
-from .client import Action, Cancelled, groups, run
+from .client import Action, Cancelled, run
 from .items import Item, number, text
 from .partition import WRITE_SECONDS, Partition, incomplete
 from .searching import last_before
@@ -68,19 +68,7 @@ def clear(partition: Partition, move: str) -> None:
 
     Raises Cancelled where another move came between.
     """
-    ttl = partition.now() // 1_000_000 + TOMBSTONE_SECONDS
-
-    def removals() -> Iterator[Action]:
-        for item in partition.items("k >= :first", {":first": " "}, ProjectionExpression="k, w, made, gone"):
-            key = text(item, "k")
-            if not key.startswith(keys.MEMORIES) and key != keys.USER:
-                yield Action(key, delete=True)
-            elif key != keys.USER and "gone" not in item:
-                w, created = partition.stamp(number(item, "w")), number(item, "made")
-                yield Action(key, put=items.tombstone(partition.key, keys.id_of(key), w=w, created=created, ttl=ttl))
-
-    _run_reserved(partition, removals(), move)
-    users.forget_usage(partition)
+    users.run_beside(_is_reserved(move), users.removals(partition), partition)
 
 
 def release(partition: Partition, source: str) -> None:
@@ -179,9 +167,7 @@ def beside(partition: Partition) -> Beside:
 
 def put(partition: Partition, memories: Iterable[Stored], count: int, others: Beside, move: str) -> None:
     """Write what a move brings. Raises Cancelled where another move came between, or the user was forgotten."""
-    usages: list[Item] = []
-    _run_reserved(partition, _actions(partition, memories, count, others, usages), move)
-    partition.tables.put_usage(usages, partition.deadline)
+    users.run_beside(_is_reserved(move), _actions(partition, memories, count, others), partition)
 
 
 def open(partition: Partition, others: Beside, move: str) -> None:
@@ -197,11 +183,6 @@ def _is_reserved(move: str) -> Action:
     """Check that the user's item is still reserved for a move."""
     condition = "#move = :move AND attribute_exists(#reserved) AND attribute_not_exists(#forgetting)"
     return Action(keys.USER, condition, {":move": move})
-
-
-def _run_reserved(partition: Partition, actions: Iterable[Action], move: str) -> None:
-    for group in groups(actions, beside=1):
-        run(partition.tables, partition.key, [_is_reserved(move), *group], partition.deadline)
 
 
 def _is_run(partition: Partition, action: Action) -> bool:
@@ -257,10 +238,8 @@ def _histories(partition: Partition, block: list[Item]) -> dict[str, list[Revisi
     return histories
 
 
-def _actions(
-    partition: Partition, memories: Iterable[Stored], count: int, others: Beside, usages: list[Item]
-) -> Iterator[Action]:
-    """The writes of all that a user has in the memory table; what is written in the other one goes into `usages`."""
+def _actions(partition: Partition, memories: Iterable[Stored], count: int, others: Beside) -> Iterator[Action]:
+    """The writes of all that a user has."""
     before = partition.stamp(last_before(partition, keys.LAST_WRITE))
     said: dict[str, int] = defaultdict(int)
     for each in memories:
@@ -278,7 +257,7 @@ def _actions(
                         item["open"] = keys.open_turn(conversation, position, each.memory.id)
             yield Action(text(item, "k"), put=item)
         if each.usage != Usage():
-            usages.append(_usage_item(partition, each))
+            yield Action(each.memory.id, put=_usage_item(partition, each), table=partition.tables.usage)
     for conversation, turns in said.items():
         yield _put(partition, keys.conversation(conversation), said=turns)
     for session in others.sessions:

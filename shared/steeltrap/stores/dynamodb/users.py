@@ -1,10 +1,11 @@
 """The user's own item: who it is, and which embedder made the vectors. And counters and levels."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import timedelta
+from secrets import token_hex
 from typing import Any, Final
 
 from ...errors import SteeltrapError
@@ -12,7 +13,7 @@ from ...model import UserRef, from_micros, to_micros
 from ...ports import TOMBSTONE_SECONDS, Amount, Levels
 from ...text.words import WORDS_VERSION
 from . import items, keys
-from .client import Action, Cancelled, Tables, run
+from .client import Action, Cancelled, Tables, groups, run
 from .items import Item, Value, from_attributes, number, text, to_attributes
 from .partition import Partition, require_here
 
@@ -117,9 +118,6 @@ class DynamoLevels:
         self._tables.call("update_item", request, self._tables.within(_SECONDS))
 
 
-_BLOCK: Final = 100
-
-
 def creation(partition: Partition) -> Action:
     """Make the user's own item; refused when it is there."""
     item: Item = {
@@ -184,7 +182,7 @@ def forget(partition: Partition) -> bool:
     """
     forget_counters(partition)
     condition = "attribute_exists(#k) AND (attribute_not_exists(#moved_to) OR #everyone = :moved)"
-    mark = Action(keys.USER, condition, {":moved": keys.MOVED}, set={"forgetting": 1})
+    mark = Action(keys.USER, condition, {":moved": keys.MOVED}, set={"forgetting": token_hex(8)})
     try:
         run(partition.tables, partition.key, [mark], partition.deadline)
     except Cancelled as cancelled:
@@ -203,32 +201,43 @@ def forget_counters(partition: Partition) -> None:
 
 
 def finish_forgetting(partition: Partition) -> None:
-    """Remove all items of a user whose forgetting was begun; the user's own is the last, unless another call has
-    finished it and the user came back, or was moved, since."""
+    """Remove all items of a user whose forgetting was begun, the user's own last.
+
+    Each transaction checks that this forgetting still goes on. Where another call has finished it, what the user saved
+    since stays.
+    """
     tables, user = partition.tables, partition.key
+    while forgetting := (partition.user_item(("k", "forgetting")) or {}).get("forgetting"):
+        is_forgotten = Action(keys.USER, "#forgetting = :forgetting", {":forgetting": forgetting})
+        with suppress(Cancelled):  # another one has finished it, or goes on
+            run_beside(is_forgotten, removals(partition), partition)
+            run(tables, user, [replace(is_forgotten, delete=True)], partition.deadline)
+
+
+def run_beside(check: Action, actions: Iterable[Action], partition: Partition) -> None:
+    """Run actions in transactions, each of which checks the same. Raises Cancelled."""
+    for group in groups(actions, beside=1):
+        run(partition.tables, partition.key, [check, *group], partition.deadline)
+
+
+def removals(partition: Partition) -> Iterator[Action]:
+    """Remove all items of a user but the user's own; tombstones stand where memories were."""
     ttl = partition.now() // 1_000_000 + TOMBSTONE_SECONDS
-    obsolete_keys: list[str] = []
-    projection = {"ProjectionExpression": "k, w, made, gone"}
-    for item in tables.items(user, "k >= :first", {":first": " "}, partition.deadline, **projection):
+    for item in partition.items("k >= :first", {":first": " "}, ProjectionExpression="k, w, made, gone"):
         key = text(item, "k")
-        if key.startswith(keys.MEMORIES):
-            _replace_by_tombstone(partition, item, ttl)
-        elif key != keys.USER:
-            obsolete_keys.append(key)
-        if len(obsolete_keys) >= _BLOCK:
-            tables.delete_all(user, obsolete_keys, partition.deadline)
-            obsolete_keys.clear()
-    tables.delete_all(user, obsolete_keys, partition.deadline)
-    forget_usage(partition)
-    with suppress(Cancelled):
-        last = Action(keys.USER, "attribute_exists(#forgetting)", delete=True)
-        run(tables, user, [last], partition.deadline)
+        if not key.startswith(keys.MEMORIES) and key != keys.USER:
+            yield Action(key, delete=True, replaced_bytes=_largest(key))
+        elif key != keys.USER and "gone" not in item:
+            w, created = partition.stamp(number(item, "w")), number(item, "made")
+            stone = items.tombstone(partition.key, keys.id_of(key), w=w, created=created, ttl=ttl)
+            yield Action(key, put=stone, replaced_bytes=_largest(key))
+    for item in partition.tables.usage_items(partition.key, partition.deadline):
+        yield Action(text(item, "k"), delete=True, table=partition.tables.usage)
 
 
-def forget_usage(partition: Partition) -> None:
-    """Remove how a user's memories were read."""
-    usage_keys = [text(item, "k") for item in partition.tables.usage_items(partition.key, partition.deadline)]
-    partition.tables.delete_usage(partition.key, usage_keys, partition.deadline)
+def _largest(key: str) -> int:
+    """The number of bytes that the item of a key may have."""
+    return items.PIECE if key.startswith(keys.PIECES) else items.IMAGE_INLINE + items.SEARCH_INLINE
 
 
 def _is_left(partition: Partition) -> bool:
@@ -237,15 +246,6 @@ def _is_left(partition: Partition) -> bool:
     request = {"ProjectionExpression": "k", "FilterExpression": "attribute_not_exists(gone)"}
     stored_items = tables.items(user, "k >= :first", {":first": " "}, partition.deadline, **request)
     return any(True for _ in stored_items) or any(True for _ in tables.usage_items(user, partition.deadline))
-
-
-def _replace_by_tombstone(partition: Partition, item: Item, ttl: int) -> None:
-    if "gone" in item:
-        return
-    id = keys.id_of(text(item, "k"))
-    w = partition.stamp(number(item, "w"))
-    stone = items.tombstone(partition.key, id, w=w, created=number(item, "made"), ttl=ttl)
-    partition.tables.put_all([stone], partition.deadline)
 
 
 def move_embedder(partition: Partition) -> int:

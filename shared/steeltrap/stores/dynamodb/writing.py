@@ -325,7 +325,7 @@ class _Commit:
 
     def _remove_pieces(self, plan: _Plan) -> None:
         """Remove the pieces that nothing names: the write did not happen."""
-        pieces = [text(item, "k") for item in plan.early if text(item, "k").startswith("b#")]
+        pieces = [text(item, "k") for item in plan.early if text(item, "k").startswith(keys.PIECES)]
         with suppress(SteeltrapError):
             unnamed = [key for key in pieces if keys.owner(key) not in self._written_ids]
             self._partition.tables.delete_all(self._partition.key, unnamed, self._partition.deadline)
