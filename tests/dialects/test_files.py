@@ -17,6 +17,7 @@ from steeltrap.engine import files as engine
 from steeltrap.engine.exchange_file import decode
 from steeltrap.invoke import Door
 from steeltrap.model import MAX_FILE_BYTES, Caller, UserRef
+from steeltrap.text.limits import file_id
 
 Ask = Callable[..., Any]
 FILE = "/memories/file.txt"
@@ -293,6 +294,27 @@ def test_a_new_file_takes_over_the_place_and_the_history_of_a_deleted_one(memory
     assert ana("core.search", query="second").body["results"][0]["content"] == "second"
     ana("core.undo", id=file["id"])
     assert text_of(memory) == "first"
+
+
+def test_undo_leaves_a_file_in_its_directory_also_where_its_id_was_a_memory_elsewhere(memory: Ask, ana: Ask) -> None:
+    id = file_id(FILE)
+    ana("core.put", items=[{"id": id, "content": "the heron waits", "scope": "work"}])
+    ana("core.delete", id=id)
+    memory("create", path=FILE, file_text="the heron flies")
+    restored = ana("core.undo", id=id).body
+    assert (restored["content"], restored["scope"]) == ("the heron waits", "memories")
+    assert "file.txt" in memory("view", path="/memories")
+    assert text_of(memory) == "the heron waits"
+
+
+def test_undo_leaves_a_memory_that_became_a_file_in_its_directory(memory: Ask, ana: Ask) -> None:
+    id = file_id(FILE)
+    ana("core.put", items=[{"id": id, "content": "the heron waits", "scope": "work"}])
+    ana("core.update", id=id, content="the heron flies", metadata={"path": FILE}, scope="memories")
+    assert "file.txt" in memory("view", path="/memories")
+    restored = ana("core.undo", id=id).body
+    assert (restored["content"], restored["scope"]) == ("the heron waits", "memories")
+    assert "file.txt" in memory("view", path="/memories")
 
 
 def test_what_was_deleted_too_long_ago_is_no_history(memory: Ask, ana: Ask, clock: SettableClock) -> None:

@@ -174,7 +174,10 @@ def before_last_change(current: Memory, history: Iterable[Revision]) -> Memory |
 
 
 def stepped_back(current: Memory, image: Memory, by: Author) -> Memory:
-    """An earlier image as the new version."""
+    """An earlier image as the new version. A file stays at its path, whatever it was before."""
+    if limits.is_file(current):
+        path = current.metadata[PATH]
+        image = replace(image, scope=file_scope(path), metadata={**image.metadata, PATH: path})
     return replace(
         image,
         **_next_version(current, by),
