@@ -5,6 +5,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import apsw
 import pytest
 
 from clock import SettableClock
@@ -100,6 +101,7 @@ class Laptop:
 
     def __init__(self, store: ReplicaStore, clock: SettableClock) -> None:
         self.store = store
+        self.clock = clock
         self.door = Door(catalogue=CATALOGUE, store=store, embedder=EMBEDDER, clock=clock)
 
     def result(self, tool: str, **arguments: Any) -> Result:
@@ -128,6 +130,29 @@ def laptop(tmp_path: Path, clock: SettableClock) -> Iterator[Open]:
 
 def _contents(laptop: Laptop) -> set[str]:
     return {memory["content"] for memory in laptop.ask("core.list")["memories"]}
+
+
+def test_offline_no_answer_lacks_a_save_that_the_log_took_and_the_file_could_not(
+    laptop: Open, network: Network, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = laptop(network)
+    one.ask("core.save", content="The heron waits.")
+
+    def full(*_: object) -> None:
+        raise apsw.FullError("no room")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("steeltrap.stores.replica.file.write_position", full)
+        patch.setattr("steeltrap.stores.replica.applying.Applier.apply", full)
+        one.ask("core.save", content="The otter swims.")
+    network.is_down = True
+    with pytest.raises(StoreUnreachable):
+        one.ask("core.list")
+    network.is_down = False
+    one.clock.advance(seconds=11)
+    assert _contents(one) == {"The heron waits.", "The otter swims."}
+    network.is_down = True
+    assert _contents(one) == {"The heron waits.", "The otter swims."}
 
 
 @pytest.mark.parametrize("is_new", [False, True], ids=["the same process", "a new process"])

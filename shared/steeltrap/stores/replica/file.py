@@ -430,6 +430,7 @@ class ReplicaFile(CachedFile):
                     self._let_go()
             self._go_on(deadline)
             has_it = self._read_known().n >= created.n
+        self._has_unapplied |= not has_it  # offline, an answer would lack it
         return has_it or created.removed < created.n
 
     def _leave_a_gap(self) -> None:
