@@ -137,6 +137,18 @@ def test_a_damaged_file_is_left_out_and_named_and_the_others_are_backed_up(run, 
     assert contents(run, tmp_path / "new", "bob") == {"the otter swims"}
 
 
+def test_a_file_whose_header_is_damaged_is_left_out_and_named_and_the_others_are_backed_up(run, data, target, filled):
+    damaged = file_of(data, "ana")
+    damaged.write_bytes(damaged.read_bytes().replace(b"hashed-words", b"hashed\xffwords"))
+    made = run("backup", target)
+    assert made.exit_code == 1
+    assert f"The file {damaged.name} is damaged" in made.stderr
+    assert file_of(target, "bob").is_file()
+    checked = run("doctor")
+    assert checked.exit_code == 1
+    assert f"{damaged} is damaged" in checked.stdout
+
+
 def test_another_programs_database_is_left_out(run, data, target, filled):
     path = file_of(data, "ana")
     path.unlink()

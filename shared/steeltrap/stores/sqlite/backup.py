@@ -285,7 +285,7 @@ def back_up(
                 copied = _copy_user(folder, path, part)
                 users += bool(copied)
                 files += copied
-            except apsw.Error as error:
+            except (apsw.Error, UnicodeDecodeError) as error:
                 if isinstance(error, apsw.FullError) or getattr(error, "extendedresult", 0) == apsw.SQLITE_IOERR_WRITE:
                     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)) from error
                 left_out.append(LeftOut(path.relative_to(folder).as_posix(), translate(error, path).message))

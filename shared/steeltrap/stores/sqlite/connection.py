@@ -99,10 +99,8 @@ class translated:
         """Nothing to prepare."""
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, apsw.Error):
+        if isinstance(error, apsw.Error | UnicodeDecodeError):
             raise translate(error, self._path) from error
-        if isinstance(error, UnicodeDecodeError):
-            raise DamagedFile(f"The file {self._path.name} {_DAMAGED}") from error
         if isinstance(error, OSError):
             raise _of_system(error, self._path) from error
 
@@ -122,8 +120,10 @@ def _of_system(error: OSError, path: Path) -> Unavailable:
     return Unavailable(f"The file {path.name} {reason}", retryable=False, part="store")
 
 
-def translate(error: apsw.Error, path: Path) -> SteeltrapError:
-    """The error of ours that stands for one of SQLite's."""
+def translate(error: apsw.Error | UnicodeDecodeError, path: Path) -> SteeltrapError:
+    """The error of ours that stands for one of SQLite's, or for a text whose bytes are damaged."""
+    if isinstance(error, UnicodeDecodeError):
+        return DamagedFile(f"The file {path.name} {_DAMAGED}")
     if isinstance(error, apsw.FullError) or getattr(error, "extendedresult", 0) == apsw.SQLITE_IOERR_SHMSIZE:
         return DiskFull()
     for kind, message in _MENDABLE.items():

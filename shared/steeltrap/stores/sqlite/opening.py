@@ -269,7 +269,7 @@ def inspect(path: Path, *, has_meta: bool = True) -> Inspection:
             return Inspection(faults, schema, meta=read_meta(connection) if readable else {})
         finally:
             connection.close()
-    except apsw.Error as error:
+    except (apsw.Error, UnicodeDecodeError) as error:
         return Inspection([str(error)])
 
 
@@ -281,7 +281,7 @@ def recorded_embedder(path: Path) -> str | None:
             embedder = read_meta(connection).get("embedder")
         finally:
             connection.close()
-    except (apsw.Error, OSError):
+    except (apsw.Error, OSError, UnicodeDecodeError):
         return None
     return embedder and str(embedder)
 
