@@ -21,9 +21,8 @@ from uuid import uuid4
 
 from steeltrap.model import Embedding, Memory, Query, UserRef, to_micros
 from steeltrap.ports import Deadline, Document, Embedder
-from steeltrap.runtime import aws
+from steeltrap.runtime import SystemClock, aws
 from steeltrap.runtime import local as runtime
-from steeltrap.runtime.clock import SystemClock
 from steeltrap.settings import read_settings
 from steeltrap.stores.opensearch import Indices, OpenSearch, OpenSearchIndex, queries
 from steeltrap.text.words import tokens

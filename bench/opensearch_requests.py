@@ -9,7 +9,7 @@ from opensearchpy import OpenSearch, Urllib3AWSV4SignerAuth, Urllib3HttpConnecti
 
 from steeltrap.model import Embedding
 from steeltrap.ports import Document, Tombstone
-from steeltrap.runtime.clock import SystemClock
+from steeltrap.runtime import SystemClock
 from steeltrap.stores.opensearch.client import CONNECTIONS, SERVICE, connect_index
 from steeltrap.stores.opensearch.documents import document_id, numbers, to_lines, token_term
 from steeltrap.stores.opensearch.index import OpenSearchIndex

@@ -14,9 +14,8 @@ from steeltrap.importers.running import BLOCK_ITEMS
 from steeltrap.invoke import Door
 from steeltrap.model import Caller, Draft
 from steeltrap.ports import Document, TextKey, Tombstone
-from steeltrap.runtime import aws
+from steeltrap.runtime import SystemClock, aws
 from steeltrap.runtime import local as runtime
-from steeltrap.runtime.clock import SystemClock
 from steeltrap.servers.process.logs import log_to_stderr
 from steeltrap.settings import Settings, read_settings
 from steeltrap.stores.dynamodb.client import READ_SECONDS, translate

@@ -24,7 +24,7 @@ from steeltrap.importers.running import BLOCK_ITEMS
 from steeltrap.invoke import Door
 from steeltrap.model import Caller, Draft, UserRef
 from steeltrap.ports import BaseName, Log, Marker
-from steeltrap.runtime.clock import SystemClock
+from steeltrap.runtime import SystemClock
 from steeltrap.servers.process.server import raise_descriptor_limit
 from steeltrap.stores.logs.bucket import read_in_waves
 from steeltrap.stores.logs.folder import FolderLogs

@@ -11,7 +11,7 @@ import pytest
 from contracts import log_places
 from faults.proxy import Answered
 from steeltrap.cli import diagnosis
-from steeltrap.runtime.clock import SystemClock
+from steeltrap.runtime import SystemClock
 
 Run = Callable[..., Any]
 

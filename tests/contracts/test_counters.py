@@ -20,7 +20,7 @@ from steeltrap.errors import Unavailable
 from steeltrap.invoke import Door
 from steeltrap.model import Caller, Session, UserRef
 from steeltrap.ports import Amount, Counters
-from steeltrap.runtime.clock import SystemClock
+from steeltrap.runtime import SystemClock
 from steeltrap.stores.dynamodb import DynamoCounters, DynamoStore
 from steeltrap.stores.dynamodb.client import Connect, Tables
 from steeltrap.stores.sqlite import SqliteCounters, SqliteStore

@@ -35,7 +35,7 @@ from spaces import in_time, space_of
 from steeltrap.errors import Conflict, Internal, NotFound, Throttled, Unavailable
 from steeltrap.model import Query, to_micros
 from steeltrap.ports import Document, Entry, Held
-from steeltrap.runtime.clock import SystemClock
+from steeltrap.runtime import SystemClock
 from steeltrap.stores.opensearch import (
     Indices,
     OpenSearch,

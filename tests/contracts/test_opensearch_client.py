@@ -31,7 +31,7 @@ from contracts.entries import SECONDS
 from contracts.index_contract import document, search
 from spaces import in_time
 from steeltrap.errors import Internal, InvalidInput, Throttled, TooLarge, Unavailable
-from steeltrap.runtime.clock import SystemClock
+from steeltrap.runtime import SystemClock
 from steeltrap.stores.opensearch import Indices, OpenSearchIndex, connect_index
 from steeltrap.stores.opensearch.client import MAPPED
 

@@ -11,7 +11,7 @@ from contracts.index_contract import IndexContract
 from contracts.refusing_scripts import refusing_scripts
 from faults.proxy import Proxy, saying
 from steeltrap.errors import Internal
-from steeltrap.runtime.clock import SystemClock
+from steeltrap.runtime import SystemClock
 from steeltrap.stores.opensearch import Indices, OpenSearch, OpenSearchIndex, OpenSearchUpkeep, connect_index
 
 ONE_NODE = {"number_of_shards": 1, "number_of_replicas": 0, "refresh_interval": "-1", "gc_deletes": "1ms"}

@@ -18,7 +18,7 @@ from steeltrap.errors import Unavailable
 from steeltrap.maintenance import Run
 from steeltrap.model import UserRef
 from steeltrap.ports import Space
-from steeltrap.runtime.clock import SystemClock
+from steeltrap.runtime import SystemClock
 from steeltrap.runtime.local import open_door
 from steeltrap.settings import read_settings
 from steeltrap.stores.logs.folder import FolderLog, FolderLogs

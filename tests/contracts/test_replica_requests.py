@@ -22,7 +22,7 @@ from steeltrap.errors import Unavailable
 from steeltrap.invoke import Door
 from steeltrap.model import Caller, UserRef
 from steeltrap.ports import BaseName, Logs
-from steeltrap.runtime.clock import SystemClock
+from steeltrap.runtime import SystemClock
 from steeltrap.runtime.local import open_door
 from steeltrap.settings import read_settings
 from steeltrap.stores.logs.folder import FolderLog, FolderLogs

@@ -15,8 +15,8 @@ from steeltrap.embedders.bedrock import BedrockEmbedder
 from steeltrap.embedders.calibration import PROBES
 from steeltrap.errors import Unavailable
 from steeltrap.ports import Calibrating, Levels
+from steeltrap.runtime import SystemClock
 from steeltrap.runtime import aws as runtime_aws
-from steeltrap.runtime.clock import SystemClock
 from steeltrap.settings import Settings
 from steeltrap.stores.dynamodb.client import Connect, Tables
 from steeltrap.stores.dynamodb.users import PARTITION, DynamoLevels

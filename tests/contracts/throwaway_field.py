@@ -20,7 +20,7 @@ from spaces import space_of
 from steeltrap.errors import InvalidInput
 from steeltrap.model import Caller, Filter, UserRef
 from steeltrap.ports import MemoryStore, Space
-from steeltrap.runtime.clock import SystemClock
+from steeltrap.runtime import SystemClock
 from steeltrap.stores.opensearch import Indices, OpenSearchIndex, connect_index
 from steeltrap.stores.sqlite import SqliteStore
 from steeltrap.text.limits import check_memory

@@ -25,8 +25,8 @@ from spaces import space_of
 from steeltrap.engine.upkeep import counted, verify
 from steeltrap.model import UserRef
 from steeltrap.ports import Document, Space
+from steeltrap.runtime import SystemClock
 from steeltrap.runtime import aws as runtime_aws
-from steeltrap.runtime.clock import SystemClock
 from steeltrap.settings import Settings
 from steeltrap.stores.dynamodb.documents import DynamoTruth
 from steeltrap.stores.opensearch import OpenSearchUpkeep

@@ -17,7 +17,7 @@ from faults.doors import answer
 from spaces import in_time
 from steeltrap.invoke import Door
 from steeltrap.model import Caller, UserRef
-from steeltrap.runtime.clock import SystemClock
+from steeltrap.runtime import SystemClock
 from steeltrap.stores.dynamodb import DynamoStore
 from steeltrap.stores.logs.folder import FolderLogs
 from steeltrap.stores.replica import ReplicaStore

@@ -26,7 +26,7 @@ from spaces import in_time, space_of
 from steeltrap.errors import SteeltrapError, Unavailable
 from steeltrap.model import Memory, Session, UserRef
 from steeltrap.ports import Logs, Space, hour_of
-from steeltrap.runtime.clock import SystemClock
+from steeltrap.runtime import SystemClock
 from steeltrap.runtime.local import open_logs
 from steeltrap.settings import read_settings
 from steeltrap.stores.logs.folder import FolderLogs

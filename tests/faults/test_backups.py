@@ -21,7 +21,7 @@ from spaces import space_of
 from steeltrap.embedders.static import StaticEmbedder
 from steeltrap.errors import InvalidInput
 from steeltrap.model import UserRef
-from steeltrap.runtime.clock import SystemClock
+from steeltrap.runtime import SystemClock
 from steeltrap.stores.files.folder import FolderFiles
 from steeltrap.stores.sqlite import SqliteStore
 from steeltrap.stores.sqlite.backup import back_up

@@ -14,7 +14,7 @@ from steeltrap.engine.upkeep import sweep
 from steeltrap.errors import IndexThrottled, IndexUnavailable, NotFound, Unavailable
 from steeltrap.invoke import Door
 from steeltrap.model import OutcomeKind
-from steeltrap.runtime.clock import SystemClock
+from steeltrap.runtime import SystemClock
 from steeltrap.stores.dynamodb import searching
 from steeltrap.stores.opensearch import Indices, OpenSearchIndex, connect_index
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from steeltrap.errors import SteeltrapError
 from steeltrap.ports import Deadline
 from steeltrap.model import UserRef
-from steeltrap.runtime.clock import SystemClock
+from steeltrap.runtime import SystemClock
 from steeltrap.runtime.local import open_embedder, open_logs, open_store
 from steeltrap.settings import read_settings
 

@@ -11,7 +11,7 @@ from faults.moving_sides import ANA, Open, cut_short, killed, move
 from spaces import in_time
 from steeltrap.errors import Conflict, SteeltrapError, Unavailable
 from steeltrap.ports import Deadline
-from steeltrap.runtime.clock import SystemClock
+from steeltrap.runtime import SystemClock
 from steeltrap.stores.replica import ReplicaStore, history, moving
 from steeltrap.stores.replica.file import ReplicaFile
 from steeltrap.stores.sqlite.file import Kind, UserFile

@@ -13,7 +13,7 @@ from postgres_server import Server, server, standby
 from steeltrap.errors import Unavailable
 from steeltrap.model import UserRef
 from steeltrap.ports import BaseName, Deadline
-from steeltrap.runtime.clock import SystemClock
+from steeltrap.runtime import SystemClock
 from steeltrap.stores import postgres
 from steeltrap.stores.logs.postgres import PostgresLogs
 from steeltrap.stores.postgres_tables import database_at

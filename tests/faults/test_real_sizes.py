@@ -18,7 +18,7 @@ from faults.clients import Client, opened_client
 from faults.indexing_homes import ONE_NODE, SECONDS, RealParts, opened_parts
 from spaces import in_time
 from steeltrap.model import Caller, UserRef, to_micros
-from steeltrap.runtime.clock import SystemClock
+from steeltrap.runtime import SystemClock
 from steeltrap.stores.dynamodb import items, users
 from steeltrap.stores.dynamodb.documents import document
 from steeltrap.stores.dynamodb.items import Item

@@ -16,8 +16,8 @@ from steeltrap.errors import Unavailable
 from steeltrap.invoke import Door
 from steeltrap.model import Caller, Memory, UserRef, to_micros
 from steeltrap.ports import Tombstone
+from steeltrap.runtime import SystemClock
 from steeltrap.runtime import aws as runtime_aws
-from steeltrap.runtime.clock import SystemClock
 from steeltrap.stores.dynamodb.documents import DynamoTruth
 from steeltrap.stores.opensearch import Indices, OpenSearchIndex, OpenSearchUpkeep
 from steeltrap.toolsets import CATALOGUE

@@ -16,7 +16,7 @@ from spaces import in_time, space_of
 from steeltrap.errors import Unavailable
 from steeltrap.model import UserRef
 from steeltrap.ports import Space
-from steeltrap.runtime.clock import SystemClock
+from steeltrap.runtime import SystemClock
 from steeltrap.stores.logs.folder import FolderLog, FolderLogs
 from steeltrap.stores.replica import ReplicaStore
 from steeltrap.stores.replica.bases import make_base
@@ -345,7 +345,7 @@ from pathlib import Path
 from contracts.entries import EMBEDDER, save
 from spaces import space_of
 from steeltrap.errors import Unavailable
-from steeltrap.runtime.clock import SystemClock
+from steeltrap.runtime import SystemClock
 from steeltrap.stores.logs.folder import FolderLogs
 from steeltrap.stores.replica import ReplicaStore
 from steeltrap.stores.replica.caching import discard

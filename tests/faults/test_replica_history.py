@@ -27,7 +27,7 @@ from faults.replica_history import (
 from spaces import space_of
 from steeltrap.errors import Unavailable
 from steeltrap.model import UserRef
-from steeltrap.runtime.clock import SystemClock
+from steeltrap.runtime import SystemClock
 from steeltrap.stores.data_folder import hold, release
 from steeltrap.stores.logs.folder import FolderLog, FolderLogs
 from steeltrap.stores.replica import ReplicaStore

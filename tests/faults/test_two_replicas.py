@@ -17,7 +17,7 @@ from contracts.log_places import KINDS, log_of
 from faults.replica_history import ANA, logs_at, rows
 from steeltrap.invoke import Door
 from steeltrap.model import Caller
-from steeltrap.runtime.clock import SystemClock
+from steeltrap.runtime import SystemClock
 from steeltrap.runtime.local import open_door
 from steeltrap.settings import read_settings
 from steeltrap.stores.replica import ReplicaStore

@@ -4,7 +4,7 @@ from typing import Any, Final, cast
 
 from steeltrap.model import UserRef
 from steeltrap.ports import Clock, Deadline, Space
-from steeltrap.runtime.clock import SystemClock
+from steeltrap.runtime import SystemClock
 
 SECONDS: Final = 30.0
 

@@ -21,7 +21,7 @@ from components import dynamodb_url, opensearch_url
 from contracts import dynamodb_stores
 from steeltrap.model import Query, UserRef
 from steeltrap.ports import Clock, Deadline, Embedder, Index, Indexed, IndexedSurroundings, Logs, MemoryStore, Probe
-from steeltrap.runtime.clock import SystemClock
+from steeltrap.runtime import SystemClock
 from steeltrap.stores.logs.bucket import BucketLogs
 from steeltrap.stores.logs.folder import FolderLogs
 from steeltrap.stores.replica import ReplicaStore

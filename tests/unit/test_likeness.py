@@ -10,7 +10,7 @@ from steeltrap.errors import Unavailable
 from steeltrap.model import Embedding
 from steeltrap.ports import Deadline
 from steeltrap.ranking.likeness import alike, distinct, to_chunks
-from steeltrap.runtime.clock import SystemClock
+from steeltrap.runtime import SystemClock
 
 Vectors = dict[str, Sequence[Embedding]]
 VECTORS: Vectors = {

@@ -195,7 +195,7 @@ def add_key(
     """
     from ..invoke import identified
     from ..model import Caller, Permissions
-    from ..runtime.clock import SystemClock
+    from ..runtime import SystemClock
     from ..toolsets import CATALOGUE
 
     for option, value in (("--user", user), ("--tenant", tenant), ("--agent", agent or ""), ("--name", name)):
@@ -222,7 +222,7 @@ def list_keys(as_json: terminal.Json = False, data: terminal.Data = None, timezo
 
     The keys themselves are not stored.
     """
-    from ..runtime.clock import SystemClock
+    from ..runtime import SystemClock
 
     now = SystemClock().now()
     zone, keys = _settings(data, timezone).zone, _keys(data).all()

@@ -124,8 +124,8 @@ def _embedder(settings: "Settings") -> "tuple[Embedder | None, Finding]":
 
 def _cloud(settings: "Settings", embedder: "Embedder | None") -> Iterator[Finding]:
     """Tables and index, when there is an embedder to open them with."""
+    from ..runtime import SystemClock
     from ..runtime import local as runtime
-    from ..runtime.clock import SystemClock
 
     if embedder is None:
         return

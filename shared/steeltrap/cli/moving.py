@@ -79,8 +79,7 @@ _WIDTH: Final = 100
 def restore_as_of(settings: "Settings", user: str, tenant: str, at: str, *, yes: bool, as_json: bool) -> None:
     """Show how a user's memories at a time differ from those of now, and restore them if the answer is yes."""
     from ..model import UserRef
-    from ..runtime import moving
-    from ..runtime.clock import SystemClock
+    from ..runtime import SystemClock, moving
     from .showing import Reader
 
     reader = Reader(SystemClock().now(), settings.zone)

@@ -464,7 +464,7 @@ def verify(user: Whose = None, tenant: Tenant = "", as_json: terminal.Json = Fal
     The exit code is 1 if there are any.
     """
     from .. import maintenance
-    from ..runtime.clock import SystemClock
+    from ..runtime import SystemClock
 
     ref = None if user is None else _user_ref(user, tenant)
     with _upkeep() as upkeep:

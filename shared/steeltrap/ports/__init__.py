@@ -6,7 +6,20 @@ memories, from which no other user's can be reached.
 """
 
 from .embedder import Calibrating, Embedder, KnowsWords, Levels, Revised, Scale, SharedLevels
-from .index import Document, Index, Indexed, IndexedCandidate, IndexedNeighbour, IndexedSurroundings, Tombstone
+from .index import (
+    TOMBSTONE_SECONDS,
+    DeadLetter,
+    Document,
+    Held,
+    Index,
+    Indexed,
+    IndexedCandidate,
+    IndexedNeighbour,
+    IndexedSurroundings,
+    IndexUpkeep,
+    Tombstone,
+    Truth,
+)
 from .logs import BaseName, Log, Logs, Marker, hour_of
 from .services import (
     Amount,
@@ -44,7 +57,6 @@ from .space import (
     TextKey,
     memory_count,
 )
-from .upkeep import TOMBSTONE_SECONDS, DeadLetter, Held, IndexUpkeep, Truth
 
 __all__ = [
     "TOMBSTONE_SECONDS",

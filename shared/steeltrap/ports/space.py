@@ -1,4 +1,4 @@
-"""One user's memories, the changes that a commit writes to them, and the store that hands them out."""
+"""One user's memories, the changes that a commit writes to them, the store that has them, and all of them on a move."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
@@ -409,3 +409,29 @@ class MemoryStore(Protocol):
     def close(self) -> None:
         """Flush the buffers; close files and connections."""
         ...
+
+
+@frozen
+class Stored:
+    """A memory or a turn, deleted or not, with all that belongs to it, as one store gives it to another.
+
+    `n` is its place in the order of creation, `written` in that of the last writes; both count from 1. Without
+    `embeddings` it can't be searched. `is_open` says that it is a turn that no episode summarises.
+    """
+
+    memory: Memory
+    n: int
+    written: int
+    embeddings: tuple[Embedding, ...]
+    history: tuple[Revision, ...]
+    usage: Usage
+    is_open: bool
+
+
+@frozen
+class Beside:
+    """A user's sessions and imports, and by which version of the analysis all memories are found."""
+
+    sessions: tuple[Session, ...]
+    imports: tuple[Import, ...]
+    analysis: int

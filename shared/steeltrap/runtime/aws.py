@@ -21,7 +21,7 @@ from ..stores.dynamodb.store import connecting
 from ..stores.dynamodb.stream import DeadLetterQueue, Follower, Indexer
 from ..stores.dynamodb.users import DynamoLevels
 from ..stores.opensearch import Indices, OpenSearch, OpenSearchIndex, OpenSearchUpkeep, connect_index
-from .clock import SystemClock
+from . import SystemClock
 
 _log = logging.getLogger("steeltrap")
 

@@ -21,7 +21,7 @@ from ..ports import Clock, Counters, Embedder, FileStore, Loads, MemoryStore, Sh
 from ..ranking.weights import WEIGHTS
 from ..settings import Settings
 from ..toolsets import CATALOGUE
-from .clock import SystemClock
+from . import SystemClock
 
 if TYPE_CHECKING:
     from ..stores.logs.bucket import BucketLogs

@@ -17,8 +17,7 @@ from ..errors import Conflict, InvalidInput, NotFound, SteeltrapError
 from ..model import Difference, UserRef
 from ..ports import Clock, Deadline, Embedder, FileStore, MemoryStore
 from ..settings import Settings, read_settings
-from . import local
-from .clock import SystemClock
+from . import SystemClock, local
 
 if TYPE_CHECKING:
     from ..stores.replica.moving import FilePlace

@@ -16,7 +16,7 @@ import apsw
 
 from ..model import UserRef
 from ..ports import Clock, Deadline, Embedder
-from ..ports.moving import Beside, Stored
+from ..ports.space import Beside, Stored
 from ..record import to_image
 from .dynamodb import DynamoStore, moving
 from .dynamodb.client import Cancelled

@@ -18,7 +18,7 @@ from ...errors import InvalidInput, SteeltrapError, Unavailable
 from ...invoke import Door
 from ...maintenance import Run
 from ...model import JsonObject, UserRef
-from ...runtime.clock import SystemClock
+from ...runtime import SystemClock
 from ...runtime.local import open_upkeep
 from ...settings import read_settings
 from ...telemetry import log_fault

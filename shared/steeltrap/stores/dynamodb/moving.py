@@ -21,7 +21,7 @@ from ...changes.images import entry, out_of_search
 from ...errors import Conflict, Unavailable, being_embedded
 from ...model import Revision, Usage, to_micros
 from ...ports import Create, Entry
-from ...ports.moving import Beside, Stored
+from ...ports.space import Beside, Stored
 from ...record import from_image, import_to_image
 from . import conversations, items, keys, listing, users
 from .client import Action, Cancelled, run

@@ -8,7 +8,7 @@ from ...changes.images import entry, out_of_search
 from ...errors import being_embedded
 from ...model import Revision, Usage, from_micros, to_micros
 from ...ports import Create
-from ...ports.moving import Beside, Stored
+from ...ports.space import Beside, Stored
 from ...record import from_image
 from . import reading
 from .header import analysis_of, is_staging_begun, read_meta
