@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any, Union
 
 from ..errors import InvalidInput
 from .answers import Answer, Call, Transport, excerpt
-from .calling import Client, Patience
-from .calling_in_loop import AsyncClient
+from .calling import AsyncClient, Client, Patience
 
 if TYPE_CHECKING:
     from .in_process import Memory

@@ -12,7 +12,7 @@ from ..invoke import Result
 from ..model import JsonObject
 from ..ports import Clock, Embedder
 from ..toolsets import CATALOGUE
-from .calling_in_loop import CallThreads
+from .calling import CallThreads
 from .in_process import Dialect, Memory, open_memory
 
 

@@ -9,7 +9,7 @@ from typing import Any, Literal
 from ..invoke import Result
 from ..model import JsonObject
 from ..ports import Clock, Embedder
-from .calling_in_loop import CallThreads
+from .calling import CallThreads
 from .in_process import (
     AssociativeDiscoverAnswer,
     AssociativeListAllAnswer,
