@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from steeltrap.invoke import Door
 from steeltrap.model import Caller, UserRef
-from steeltrap.servers.hooks.answering import answer
-from steeltrap.servers.hooks.offering import WHAT
+from steeltrap.servers.hooks.answering import WHAT, answer
 from steeltrap.text.frames import without_marks
 from steeltrap.toolsets.lines import CLOSE, OPEN
 

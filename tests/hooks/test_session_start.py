@@ -14,7 +14,7 @@ from steeltrap.invoke import Door
 from steeltrap.model import Caller, Permissions, UserRef
 from steeltrap.project import project_of
 from steeltrap.ranking.budget import estimate_tokens
-from steeltrap.servers.hooks import offering
+from steeltrap.servers.hooks import answering
 from steeltrap.servers.hooks.answering import answer
 
 
@@ -91,7 +91,7 @@ def test_a_start_shows_no_import_unless_it_was_pinned_or_corrected_since(
 def test_an_old_memory_that_was_corrected_or_pinned_just_now_is_found_among_thousands(
     memory: Memory, computer: Computer, shop: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(offering, "_NEWEST", 2)
+    monkeypatch.setattr(answering, "_NEWEST", 2)
     here = scope_of(shop)
     old = memory.core.save(content="The shop's port is 80.", scope=here)["id"]
     for number in range(12):
@@ -166,10 +166,10 @@ def test_what_the_text_is_is_said_in_full_once_in_a_session(memory: Memory, comp
     memory.core.save(content="The user likes to drink green tea.")
     started = hook(memory, computer, shop, "s1")
     asked = hook(memory, computer, shop, "s1", "prompt", prompt="What does the user like to drink?")
-    assert started.startswith(offering.WHAT)
-    assert asked.startswith(offering.MORE)
+    assert started.startswith(answering.WHAT)
+    assert asked.startswith(answering.MORE)
     assert "green tea" in asked
     hook(memory, computer, shop, "s1", "pre-compact")
     again = hook(memory, computer, shop, "s1", source="compact")
-    assert again.startswith(offering.WHAT)
+    assert again.startswith(answering.WHAT)
     assert "Redis" in again

@@ -18,7 +18,7 @@ from steeltrap.model import Caller, UserRef
 from steeltrap.servers.asgi.app import create_app
 from steeltrap.servers.auth.identity import LocalUser
 from steeltrap.servers.console import Console, console_routes
-from steeltrap.servers.hooks import offering
+from steeltrap.servers.hooks import answering
 from steeltrap.servers.hooks.sessions import Session
 from surfaces.callers import SURFACES, door_on
 from surfaces.serving import served
@@ -92,7 +92,7 @@ def test_the_consoles_pages_say_it_once(door: Door, path: str) -> None:
 
 def test_what_a_hook_adds_to_a_session_says_it(door: Door, tmp_path: Path) -> None:
     session = Session(tmp_path / "session", id="s1", scope="user/default")
-    offer = offering.for_prompt(door, ME, session, "What does the heron do by the pond?")
+    offer = answering.for_prompt(door, ME, session, "What does the heron do by the pond?")
     assert TEXT in offer.text
     assert SINCE.match(offer.text.splitlines()[-1])
 
