@@ -14,7 +14,7 @@ from ...model import Caller
 from ...text.schemas import Bounds
 from ..asgi.admission import Admission
 from ..http import FAULT
-from . import changing, choosing, reading, transfer
+from . import changing, reading, transfer
 from . import sessions as signing
 from .answering import PRIVATE, SECURITY, Console, check_origin, fields, is_fragment, refused, respond, timezone_of
 from .reference import reference_routes
@@ -35,7 +35,7 @@ _PAGES: Final[Sequence[tuple[str, Handler]]] = (
     ("/console/timeline", reading.timeline),
     ("/console/trash", reading.trash),
     ("/console/new", changing.new_form),
-    ("/console/merge", choosing.merge_form),
+    ("/console/merge", changing.merge_form),
     ("/console/transfer", transfer.transfer_page),
     ("/console/imports", transfer.imports_page),
     ("/console/imports/{id}", transfer.import_page),
@@ -46,8 +46,8 @@ _PAGES: Final[Sequence[tuple[str, Handler]]] = (
 )
 _CHANGES: Final[Sequence[tuple[str, Handler]]] = (
     ("/console/new", changing.create),
-    ("/console/merge", choosing.merge),
-    ("/console/chosen", choosing.choose),
+    ("/console/merge", changing.merge),
+    ("/console/chosen", changing.choose),
     ("/console/memories/{id}/edit", changing.edit),
     ("/console/memories/{id}/pin", changing.pin),
     ("/console/memories/{id}/delete", changing.delete),
