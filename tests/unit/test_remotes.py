@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from steeltrap.text.remotes import canonical_address, path_of, remote_in
+from steeltrap.project import canonical_address, path_of, remote_in
 
 WIDGETS = "git.example/acme/widgets"
 
