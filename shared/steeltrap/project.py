@@ -12,7 +12,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from .regular_files import read_regular
+from .local_files import read_regular
 
 _MAX_BYTES: Final = 1 << 20
 _NAME: Final = 64

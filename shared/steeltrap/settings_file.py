@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from .errors import InvalidInput
-from .regular_files import read_regular, replace_file
+from .local_files import read_regular, replace_file
 
 NAME: Final = "steeltrap.toml"
 _MAX_BYTES: Final = 256 * 1024

@@ -258,7 +258,7 @@ def imported(computer: Computer) -> set[str]:
 
 @pytest.mark.usefixtures("server")
 def test_beside_a_server_nothing_of_the_product_is_imported(computer: Computer) -> None:
-    allowed = {"", ".version", ".regular_files", ".cli", ".servers", ".servers.hooks"}
+    allowed = {"", ".version", ".local_files", ".cli", ".servers", ".servers.hooks"}
     allowed |= {".servers.hooks.command", ".servers.hooks.server_file"}
     modules = imported(computer)
     assert {name for name in modules if name.startswith("steeltrap")} == {f"steeltrap{name}" for name in allowed}

@@ -264,6 +264,6 @@ def test_nothing_but_the_standard_library_is_imported() -> None:
     assert {name for name in said.split() if name.partition(".")[0] not in sys.stdlib_module_names} == {
         "steeltrap",
         "steeltrap.project",
-        "steeltrap.regular_files",
+        "steeltrap.local_files",
         "steeltrap.version",
     }

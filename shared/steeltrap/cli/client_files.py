@@ -27,7 +27,7 @@ from tomlkit.exceptions import TOMLKitError
 from tomlkit.items import Table
 
 from ..errors import Conflict, InvalidInput
-from ..regular_files import read_regular, replace_file
+from ..local_files import read_regular, replace_file
 from .installing import NAME, ConfigPart, is_own_server, own_hooks, without_own_hooks
 
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TextIO
 import typer
 
 from ..errors import Conflict, InvalidInput, SteeltrapError, Unavailable
-from ..full_disks import is_full
+from ..local_files import is_full
 from ..model import DEFAULT_SCOPE
 from . import terminal
 from .memories import Limit, Offset

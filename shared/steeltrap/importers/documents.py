@@ -16,7 +16,7 @@ from typing import Any, BinaryIO, Final, cast
 from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile, ZipInfo
 
 from ..errors import InvalidInput, NotFound
-from ..full_disks import writing_temporary
+from ..local_files import writing_temporary
 from ..model.frozen import frozen
 from .items import OTHER_FILES, Flaw, LeftOut
 

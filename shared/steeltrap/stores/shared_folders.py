@@ -15,7 +15,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ..errors import Unavailable
-from ..full_disks import is_full
+from ..local_files import is_full
 from ..ports import Clock, SharedFolder
 from . import whole_files
 

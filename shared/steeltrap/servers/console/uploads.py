@@ -23,7 +23,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.types import Message, Receive
 
 from ...errors import InvalidInput, TooLarge
-from ...full_disks import writing_temporary
+from ...local_files import writing_temporary
 from ...model import DEFAULT_SCOPE
 
 MAX_UPLOAD_BYTES: Final = 2 * 1024**3

@@ -15,7 +15,7 @@ import time
 from contextlib import suppress
 from typing import Any, NoReturn
 
-from ...regular_files import append_line
+from ...local_files import append_line
 from .server_file import Answer, GaveUp, NoServer, ask
 
 FOLDER = "hooks"

@@ -14,7 +14,7 @@ import time
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-from ...regular_files import open_regular
+from ...local_files import open_regular
 
 NAME = "server.json"
 CHALLENGE = "challenge"

@@ -23,9 +23,9 @@ from pathlib import Path
 from typing import Any, BinaryIO, Final, Literal, get_args
 
 from ...errors import InvalidInput
+from ...local_files import append_line, open_regular, read_regular
 from ...model.frozen import frozen
 from ...project import project_of
-from ...regular_files import append_line, open_regular, read_regular
 from ...text.schemas import has_more_values
 from ...text.transcripts import (
     ClaudeEntry,

@@ -11,7 +11,7 @@ from secrets import token_hex
 from typing import Final
 
 from ...errors import InvalidInput, NotFound, TooLarge, Unavailable
-from ...full_disks import is_full
+from ...local_files import is_full
 from ...model import UserRef
 from ..data_folder import DataFolder
 from . import both_file_and_folder, check_name

@@ -13,7 +13,7 @@ from pathlib import Path
 from secrets import token_bytes, token_hex
 
 from ...errors import Unavailable
-from ...full_disks import is_full
+from ...local_files import is_full
 from ...model import UserRef
 from ...ports import BaseName, Marker
 from .. import whole_files as files

@@ -19,7 +19,7 @@ import apsw
 from pydantic import TypeAdapter, ValidationError
 
 from ...errors import Conflict, InvalidInput, NotFound, Unavailable
-from ...full_disks import is_full
+from ...local_files import is_full
 from ...model.frozen import frozen
 from ...ports import Clock
 from ...version import VERSION

@@ -11,7 +11,7 @@ from typing import Any, Final
 import apsw
 
 from ...errors import Internal, SteeltrapError, TooManyFiles, Unavailable
-from ...full_disks import is_full
+from ...local_files import is_full
 
 _log = logging.getLogger("steeltrap")
 

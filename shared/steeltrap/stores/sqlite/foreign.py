@@ -18,7 +18,7 @@ from urllib.parse import quote
 import apsw
 
 from ...errors import InvalidInput, SteeltrapError
-from ...full_disks import is_full, temporary_folder_fails, writing_temporary
+from ...local_files import is_full, temporary_folder_fails, writing_temporary
 
 MAX_ROW_BYTES: Final = 16 * 1024 * 1024
 _STEPS: Final = 5000

@@ -1,5 +1,5 @@
 """Small files that other programs write, or read: read and added to only where a regular file is in their place, and
-replaced at once.
+replaced at once. And what is said of a folder for temporary files that takes no more.
 
 A pipe, a device or a terminal may never answer, and a sparse file of a few bytes on the disk may have gigabytes to
 read. Needs the standard library alone: hooks use it before anything else of the product is imported.
@@ -8,11 +8,14 @@ read. Needs the standard library alone: hooks use it before anything else of the
 import errno
 import os
 import stat
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, BinaryIO, Final
 
 if TYPE_CHECKING:
     from pathlib import Path  # takes longer to import than the standard library's other modules that hooks need
+
+    from .errors import Unavailable
 
 # Without O_NONBLOCK, opening a pipe waits for its other end. O_NOCTTY keeps a terminal from becoming the process's own.
 _FLAGS: Final = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0) | getattr(os, "O_BINARY", 0)
@@ -77,3 +80,41 @@ def _opened(path: "str | Path", flags: int) -> int:
 def _check(status: os.stat_result, path: "str | Path") -> None:
     if not stat.S_ISREG(status.st_mode):
         raise OSError(errno.EINVAL, "not a regular file", str(path))
+
+
+def is_full(error: OSError) -> bool:
+    """Whether a write failed because the disk, or the share of it that the user may fill, has no room left."""
+    return error.errno in (errno.ENOSPC, errno.EDQUOT)
+
+
+@contextmanager
+def writing_temporary(advice: str = "", *, part: str = "temporary folder") -> Iterator[None]:
+    """Raises Unavailable, with a sentence that ends in `advice`, where the temporary folder takes no file in the block.
+
+    Only what is written there belongs into the block: any OSError counts as the folder's.
+    """
+    try:
+        yield
+    except OSError as error:
+        raise temporary_folder_fails(error, advice, part=part) from error
+
+
+def temporary_folder_fails(
+    error: OSError | None = None, advice: str = "", *, part: str = "temporary folder"
+) -> "Unavailable":
+    """The error that says why the temporary folder takes no file; it is full unless `error` says something else."""
+    import tempfile  # where nothing fails, nobody needs it
+
+    from .errors import Unavailable
+
+    try:
+        where = tempfile.gettempdir()
+    except FileNotFoundError:  # Python writes a file to each folder that it knows, and keeps the first that takes it
+        sentence = "No temporary folder can be written to: free some space, or set TMPDIR to a folder that has some."
+    else:
+        sentence = f"The temporary folder {where} "
+        if error is None or is_full(error):
+            sentence += "is full: free some space there, or set TMPDIR to another folder."
+        else:
+            sentence += f"can't be written to ({error.strerror}): check TMPDIR."
+    return Unavailable(f"{sentence} {advice}".rstrip(), part=part)
