@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from steeltrap.cli import changing
+from steeltrap.cli import memories
 
 
 def remembered(run, content, *options):
@@ -193,7 +193,7 @@ def editor(monkeypatch):
     def editor(code):
         script = f"import pathlib, sys; file = pathlib.Path(sys.argv[1]); text = file.read_text(); {code}"
         monkeypatch.setenv("VISUAL", shlex.join([sys.executable, "-c", script]))
-        monkeypatch.setattr(changing, "is_interactive", lambda: True)
+        monkeypatch.setattr(memories, "is_interactive", lambda: True)
 
     return editor
 
