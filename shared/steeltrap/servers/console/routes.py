@@ -1,7 +1,13 @@
-"""The console's routes over ASGI: which page or change answers where, and signing in."""
+"""The console's routes over ASGI: which page or change answers where, signing in, and the page about the HTTP API.
 
+Anybody may read that page, /docs, as anybody may read /openapi.json: it shows no memory. It needs no script, and
+nothing from elsewhere.
+"""
+
+import json
+import shlex
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import cache, partial
 from typing import Any, Final
 
 from starlette.requests import Request
@@ -11,17 +17,20 @@ from starlette.routing import BaseRoute, Route
 from ... import telemetry
 from ...errors import Internal, InvalidInput, NotFound, SteeltrapError
 from ...model import Caller
-from ...text.schemas import Bounds
+from ...text.schemas import Bounds, describe
+from ...tools import Tool, Toolset
+from ...toolsets import CATALOGUE
 from ..asgi.admission import Admission
-from ..http import FAULT
+from ..http import FAULT, STATUS
 from . import changing, reading, transfer
 from . import sessions as signing
 from .answering import PRIVATE, SECURITY, Console, check_origin, fields, is_fragment, refused, respond, timezone_of
-from .reference import reference_routes
-from .rendering import STATIC, Fields, PageRequest, Redirect, Reply, first, own_path, static_answer
+from .rendering import STATIC, Fields, Page, PageRequest, Redirect, Reply, first, own_path, static_answer
 from .sessions import Sessions, SignInNeeded, set_cookies
 
 Handler = Callable[[PageRequest], Reply]
+
+_FIRST_TOOLSET: Final = "core"
 
 _FORM: Final = Bounds(size=512 * 1024, values=4096)
 """A memory of 32 KiB, each of its characters escaped, and what stands beside it."""
@@ -216,3 +225,53 @@ async def _static(request: Request) -> Response:
     return static_answer(
         request.path_params["digest"], request.path_params["name"], request.headers.get("Accept-Encoding", "")
     )
+
+
+def reference_routes(console: Console) -> list[BaseRoute]:
+    """The routes of the page about the HTTP API: how to call it, and each tool with its arguments. One address per
+    toolset."""
+
+    def answer(request: Request) -> Response:
+        try:
+            address = console.public_url.rstrip("/") or str(request.base_url).rstrip("/")
+            page = reference_page(request.path_params.get("toolset", _FIRST_TOOLSET), address)
+            return respond(console, request, page, is_known=False)
+        except SteeltrapError as error:
+            return refused(console, request, error)
+
+    return [Route(path, answer, methods=["GET", "HEAD"]) for path in ("/docs", "/docs/{toolset}")]
+
+
+def reference_page(name: str, address: str) -> Page:
+    """The page of a toolset of the server at an address. Raises NotFound."""
+    toolset = CATALOGUE.toolset(name)
+    values = {"toolsets": list(CATALOGUE.toolsets), "toolset": toolset, "tools": _tools(name), "codes": STATUS}
+    values["address"] = address
+    return Page(template="reference.html", values=values)
+
+
+@cache
+def _tools(name: str) -> list[dict[str, Any]]:
+    toolset = CATALOGUE.toolset(name)
+    return [_tool(toolset, tool) for tool in toolset.tools.values()]
+
+
+def _tool(toolset: Toolset, tool: Tool) -> dict[str, Any]:
+    required = tool.input_schema.get("required", ())
+    fields = tool.input_schema.get("properties", {})
+    return {
+        "name": tool.name,
+        "path": f"/v1/{toolset.name}/{tool.name}",
+        "access": tool.access,
+        "paragraphs": tool.description.split("\n\n"),
+        "arguments": [
+            {
+                "name": name,
+                "takes": describe(field),
+                "required": name in required,
+                "meaning": field.get("description", ""),
+            }
+            for name, field in fields.items()
+        ],
+        "example": shlex.quote(json.dumps(tool.examples[0] if tool.examples else {}, ensure_ascii=False)),
+    }
