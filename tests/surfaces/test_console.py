@@ -167,6 +167,13 @@ def test_the_first_page_lists_memories_and_a_search_says_why_each_is_there(brows
     assert "bar-words" in found
 
 
+def test_a_search_says_which_name_led_to_a_memory(browser: Browser) -> None:
+    scores = {"semantic": 0.1, "keyword": 0.0, "boosts": {"name": 0.12, "days": 0.1}, "led_by": ["Sarah", "Tom"]}
+    shown = {part["name"]: part["value"] for part in rendering.why({"why": scores})}
+    assert shown["Name"] == "+0.12 Sarah, Tom"
+    assert shown["Days"] == "+0.10"
+
+
 def test_a_row_says_when_it_happened_if_that_was_on_another_day_than_the_save(browser: Browser) -> None:
     browser.save("The harbour froze.", scope="days", occurred_at="1987-01-12")
     browser.save("The harbour thawed.", scope="days")

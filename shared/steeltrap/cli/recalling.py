@@ -92,6 +92,7 @@ def _row(hit: Hit, *, why: bool) -> JsonObject:
     }
     if why:
         row["why"] = {"semantic": hit.semantic_score, "keyword": hit.keyword_score, "boosts": hit.boosts}
+        row["why"] |= {"led_by": list(hit.led_by)} if hit.led_by else {}
         row["why"] |= {} if hit.cosine is None else {"similarity": hit.cosine}
         row["why"] |= {} if hit.bm25 is None else {"bm25": hit.bm25}
     return row
@@ -161,4 +162,5 @@ def _reasons(why: dict[str, Any]) -> str:
         parts.append(f"meaning {why['semantic']:.2f} (cosine {why['similarity']:.2f})")
     parts.append(f"words {why['keyword']:.2f} (BM25 {why['bm25']:.2f})" if why.get("bm25") else "no shared words")
     parts += [f"{rule} {boost:+.2f}" for rule, boost in (why.get("boosts") or {}).items()]
+    parts += [f"led by {' and '.join(names)}"] if (names := why.get("led_by")) else []
     return "because: " + ", ".join(parts)

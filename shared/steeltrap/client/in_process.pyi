@@ -206,6 +206,7 @@ class CoreWhyView(TypedDict):
     semantic: float
     keyword: float
     boosts: NotRequired[builtins.dict[str, float]]
+    led_by: NotRequired[builtins.list[str]]
     importance: NotRequired[float]
 
 class CoreHitView(TypedDict):

@@ -159,7 +159,7 @@ def lift_named(call: Call, scored: "Scored", passed: "Column", question: str, qu
     places = [at for at in scored.leading(passed, _READ_FOR_NAMES) if scored.legs[at] >= choosing.FLOOR]
     texts = _texts(call, scored, places, attrgetter("content"))
     named = {place: choosing.other_names(text, query.tokens) for place, text in zip(places, texts, strict=True)}
-    every = tuple(dict.fromkeys(name for names in named.values() for name in names))
+    every = tuple(dict.fromkeys(token for names in named.values() for token in names))
     if not every:
         return
     words = replace(query, embedding=None, per_leg=_MOST_OF_A_NAME, by_term=False, with_superseded=False, during=())
@@ -168,7 +168,7 @@ def lift_named(call: Call, scored: "Scored", passed: "Column", question: str, qu
     if first.degraded:
         return  # its frequencies are those of a few memories
     for place, names in named.items():
-        rare = tuple(name for name in names if 2 <= first.candidates.frequencies.get(name, 0) <= most)
+        rare = tuple(token for token in names if 2 <= first.candidates.frequencies.get(token, 0) <= most)
         if rare:
             matches = first if rare == every else call.space.search(replace(words, tokens=rare))
             others = [at for at in map(scored.candidates.place, matches.candidates.ids) if at not in (None, place)]
@@ -176,6 +176,7 @@ def lift_named(call: Call, scored: "Scored", passed: "Column", question: str, qu
                 room = scored.score[place] - scored.score[others] - _ROUNDING
                 lift = weight * float(scored.legs[place]) / sqrt(len(others))
                 scored.add("name", others, room.clip(0.0, lift).tolist())
+                scored.names = {token: names[token] for token in rare}
             return
 
 

@@ -1,6 +1,6 @@
 """Searching: query both legs, combine their scores, drop what is below the floor, sort, cut, and report the outcome."""
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import tzinfo
 from itertools import islice
@@ -167,13 +167,13 @@ def _answer(call: Call, request: Search, plan: _Plan, ranking: _Ranking, rerank:
             ranked = sorted(rerank(ranked), key=lambda f: (-f.score, -f.created, f.id))
         best = _cut(call, request, ranked)
         less_sure = _less_sure(request, scored, passed, relevant) if request.precision == "likely" else []
-    all_hits = _hydrate(call, request.filter, best)
+    all_hits = _hydrate(call, request.filter, best, scored.names)
     if request.mentions:
         all_hits = _mentioned(all_hits, request, {scored.candidates.ids[place] for place in relevant})
     if request.said_once:
         all_hits = said_once(all_hits, request.limit)
     if less_sure:
-        all_hits += [replace(hit, less_sure=True) for hit in _hydrate(call, request.filter, less_sure)]
+        all_hits += [replace(hit, less_sure=True) for hit in _hydrate(call, request.filter, less_sure, scored.names)]
     if request.precision == "likely":
         all_hits = without_repeats(all_hits)
     hits = all_hits
@@ -185,7 +185,7 @@ def _answer(call: Call, request: Search, plan: _Plan, ranking: _Ranking, rerank:
         call.space.note_access([hit.memory.id for hit in hits if not hit.less_sure], call.now())
     call.measure.hits = len(hits)
     if len(passed) and not all_hits:
-        nearest = _hydrate(call, request.filter, list(islice(scored.best_first(passed), 1)))
+        nearest = _hydrate(call, request.filter, list(islice(scored.best_first(passed), 1)), {})
         outcome = nothing_relevant(() if plan.named_days is None else plan.named_days.spans, matches.admitted, nearest)
         return Found(hits=[], outcome=outcome, matches=0)
     outcome = outcome_of(request, matches, hits, len(all_hits), call.zone)
@@ -439,17 +439,18 @@ def _mentioned(hits: list[Hit], request: Search, relevant: Collection[str]) -> l
     ]
 
 
-def _hydrate(call: Call, filter: Filter, ranked: "Sequence[Fused]") -> list[Hit]:
+def _hydrate(call: Call, filter: Filter, ranked: "Sequence[Fused]", names: Mapping[str, str]) -> list[Hit]:
     call.deadline.left()
     with call.measure.stage("hydrate"):
         memories = call.space.get([f.id for f in ranked])
     # An index that lags may not know yet what was superseded.
     now = call.now()
     visible_ids = {id for id, memory in memories.items() if sees(filter, memory, now)}
-    return [_hit(f, memories[f.id]) for f in ranked if f.id in visible_ids]
+    return [_hit(f, memories[f.id], names) for f in ranked if f.id in visible_ids]
 
 
-def _hit(fused: "Fused", memory: Memory) -> Hit:
+def _hit(fused: "Fused", memory: Memory, names: Mapping[str, str]) -> Hit:
+    """A memory with its scores. `names` are those that led to others, by their tokens."""
     return Hit(
         memory=memory,
         score=round(min(1.0, max(0.0, fused.score)), 4),
@@ -460,7 +461,13 @@ def _hit(fused: "Fused", memory: Memory) -> Hit:
         importance=None if fused.importance is None else round(fused.importance, 4),
         confidence=None if fused.confidence is None else round(fused.confidence, 2),
         boosts={name: round(value, 4) for name, value in fused.boosts.items()},
+        led_by=_names_in(memory, names) if "name" in fused.boosts else (),
     )
+
+
+def _names_in(memory: Memory, names: Mapping[str, str]) -> tuple[str, ...]:
+    having = [names[token] for token in tokens(searchable_text(memory)) if token in names]
+    return tuple(dict.fromkeys(having))
 
 
 WORDLESS: Final = Outcome(

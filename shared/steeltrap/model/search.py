@@ -85,7 +85,7 @@ class Hit:
     """A found memory. `score` ranks, 0 to 1; what follows says why it is there.
 
     `confidence`, 0 to 1, is how likely it answers the query; None where the engine's rules didn't rank. A `less_sure`
-    one only may be about it.
+    one only may be about it. `led_by` are the names by which one of the best led to it.
 
     Where a token budget has no room for the whole memory, `preview` is what to show of its content. `left_out` are the
     tokens that are not shown, of a very long memory too, whose `content` is then the part to show.
@@ -99,6 +99,7 @@ class Hit:
     semantic_score: float = 0.0
     importance: float | None = None
     boosts: dict[str, float] = field(default_factory=dict)
+    led_by: tuple[str, ...] = ()
     confidence: float | None = None
     less_sure: bool = False
     preview: str | None = None

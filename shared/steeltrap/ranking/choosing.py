@@ -151,13 +151,13 @@ def names(query: str) -> list[str]:
     ]
 
 
-def other_names(text: str, query: Collection[str]) -> list[str]:
-    """The tokens of the names in a text that are none of a query's tokens: Graça in "Ana's mother Graça", for a query
-    about Ana's mum. The name of a month is none."""
+def other_names(text: str, query: Collection[str]) -> dict[str, str]:
+    """The names in a text that are none of a query's tokens, by their tokens: Graça in "Ana's mother Graça", for a
+    query about Ana's mum. The name of a month is none."""
     lines = text[:_LONGEST_NAMING].replace("\n", ". ")
-    long = (word for name in names(lines) for word in runs(name) if len(word) >= _SHORTEST_NAME)
-    words = (word for word in long if word not in _MONTHS)
-    return [token for token in dict.fromkeys(token for word in words for token in tokens(word)) if token not in query]
+    parts = ((part, name) for name in names(lines) for part in runs(name))
+    long = ((part, name) for part, name in parts if len(part) >= _SHORTEST_NAME and part not in _MONTHS)
+    return {token: name for part, name in long for token in tokens(part) if token not in query}
 
 
 def _is_known(name: str, frequencies: Mapping[str, int]) -> bool:

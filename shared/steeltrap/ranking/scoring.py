@@ -71,6 +71,7 @@ class Scored:
     """Candidates with their scores, a place each in every column.
 
     `legs` is the score before any rule added to it. `guessed` is the part of `score` that may be there by chance.
+    `names` are those by which one of the best led to others, by their tokens.
     `confidence` is there once `judge` was called.
     """
 
@@ -80,6 +81,7 @@ class Scored:
     legs: Column
     score: Column
     boosts: dict[str, Column] = field(default_factory=dict)
+    names: Mapping[str, str] = field(default_factory=dict)
     guessed: Column | None = None
     importance: Column | None = None
     confidence: Column | None = None

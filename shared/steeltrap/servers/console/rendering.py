@@ -167,7 +167,8 @@ def why(hit: Mapping[str, Any]) -> list[dict[str, Any]]:
         if abs(boost) >= 0.005:
             label = name.replace("_", " ").capitalize()
             kind = "gain" if boost > 0 else "loss"
-            parts.append({"name": label, "kind": kind, "share": abs(boost), "value": f"{boost:+.2f}"})
+            names = ", ".join(reasons.get("led_by") or ()) if name == "name" else ""
+            parts.append({"name": label, "kind": kind, "share": abs(boost), "value": f"{boost:+.2f} {names}".rstrip()})
     return parts
 
 

@@ -94,6 +94,9 @@ class WhyView(Answer):
     boosts: dict[str, float] | None = Field(
         None, description="What each ranking rule added to the score or took from it."
     )
+    led_by: list[str] | None = Field(
+        None, description="The names that one of the best results has, the query has not, and this result has, too."
+    )
     importance: float | None = Field(
         None, description="Importance, 0 to 1, if `importance_weight` or `sort_by` asks for it."
     )
@@ -167,6 +170,7 @@ def _why(hit: Hit) -> WhyView:
         semantic=hit.semantic_score,
         keyword=hit.keyword_score,
         boosts=hit.boosts or None,
+        led_by=list(hit.led_by) or None,
         importance=hit.importance,
     )
 
