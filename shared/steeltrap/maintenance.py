@@ -35,14 +35,16 @@ class CallFor(Protocol):
 
 
 Report = Callable[[UserRef | None, SteeltrapError], None]
-"""Called for each failure, with the user and the error; None means that listing the users failed."""
+"""Called for each failure, with the user and the error; None means that listing the users failed. Called with MovedAway
+for each user who is passed over."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Run:
     """One run over all users. Its counts are correct at any time, also after an interruption.
 
-    `report` is called for each failure. A failure of one user never stops the others.
+    `report` is called for each failure, and for each user who is passed over. A failure of one user never stops the
+    others.
     """
 
     store: MemoryStore
@@ -56,6 +58,8 @@ class Run:
     """Users whose vectors were made by this embedder, or who had the tables of this release, before."""
     left: int = 0
     """Users that were not reached in time."""
+    moved: int = 0
+    """Users who were passed over: they were moved elsewhere meanwhile, or their move is going on or was cut short."""
     failed: int = 0
     """Failures: one per user, and one when the list of users could not be read to its end."""
 
@@ -147,15 +151,16 @@ class Run:
         may_go_on: Callable[[], bool] = lambda: True,
     ) -> None:
         """Do the work for each user while there is time; it says False where it was done before. Users who were moved
-        elsewhere, or are just being moved, are passed over."""
+        elsewhere, or are just being moved, are counted and passed over: whoever has the memories works on them."""
         for at, user in enumerate(users):
             if (seconds := seconds_left()) < LEAST_SECONDS or not may_go_on():
                 self.left = len(users) - at
                 return
             try:
                 is_new = work(user, self._call(user, seconds))
-            except MovedAway:
-                continue  # whoever has the memories works on them
+            except MovedAway as error:
+                self.moved += 1
+                self.report(user, error)
             except SteeltrapError as error:
                 self._fail(user, error)
             else:

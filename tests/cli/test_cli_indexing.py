@@ -72,7 +72,13 @@ def test_sweep_removes_old_tombstones_of_the_index(
     assert run("index", "--once").exit_code == 0
     later = datetime.now(UTC) + timedelta(days=16)
     monkeypatch.setattr("steeltrap.runtime.local.SystemClock.now", lambda self: later)
-    assert json.loads(run("sweep", "--json").stdout) == {"users": 1, "memories": 0, "failed": 0, "tombstones": 0}
+    assert json.loads(run("sweep", "--json").stdout) == {
+        "users": 1,
+        "memories": 0,
+        "moved": 0,
+        "failed": 0,
+        "tombstones": 0,
+    }
     # DynamoDB does this when the tombstone's time to live is over.
     client = boto3.client("dynamodb", endpoint_url=dynamodb_url())
     key = {"u": {"S": UserRef("local").key}, "k": {"S": f"m#{id}"}}

@@ -1,7 +1,7 @@
 """move, backup and restore where memories lie at the URL of a log."""
 
 import json
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -211,6 +211,24 @@ def test_a_user_whose_move_was_cut_short_is_left_out_of_a_backup_and_named(run, 
     assert (answer["users"], answer["left_out"]) == (1, ["user ana"])
     assert run("move", url, f"{url}-2", "--user", "ana").exit_code == 0
     assert run("backup", tmp_path / "tuesday").exit_code == 0
+
+
+def test_a_user_whose_move_was_cut_short_is_counted_and_named_by_a_sweep(run, url, monkeypatch):
+    assert run("config", "set", "store", url).exit_code == 0
+    for user in ("ana", "bob"):
+        id = json.loads(run("remember", "the heron flies", "--json", "--user", user).stdout)["id"]
+        run("call", "core.delete", json.dumps({"id": id}), "--user", user)
+    with monkeypatch.context() as patch:
+        patch.setattr(moving, "_take", killed)
+        patch.setattr(moving, "_withdraw", killed)
+        assert run("move", url, f"{url}-2", "--user", "ana").exit_code == 9
+    later = datetime.now(UTC) + timedelta(days=31)
+    monkeypatch.setattr("steeltrap.runtime.local.SystemClock.now", lambda self: later)
+    done = run("sweep", "--json")
+    assert done.exit_code == 0, done.stderr
+    assert json.loads(done.stdout) == {"users": 1, "memories": 1, "moved": 1, "failed": 0}
+    assert f"user ana: These memories were moved to {url}-2: " in done.stderr
+    assert "Those of 1 users were moved elsewhere and passed over." in run("sweep").stdout
 
 
 def test_a_backup_of_a_log_without_users_is_an_empty_one(run, tmp_path, url):

@@ -333,7 +333,7 @@ def test_sweep_purges_what_was_deleted_longer_ago_than_the_retention_time(run, a
         run("call", "core.delete", json.dumps({"id": id}), "--user", user)
     assert json.loads(run("sweep", "--json").stdout)["memories"] == 0
     monkeypatch.setenv("STEELTRAP_RETENTION_DAYS", "0")
-    assert json.loads(run("sweep", "--json").stdout) == {"users": 2, "memories": 2, "failed": 0}
+    assert json.loads(run("sweep", "--json").stdout) == {"users": 2, "memories": 2, "moved": 0, "failed": 0}
     for path in data.glob("users/*/*.db"):
         with sqlite3.connect(path) as connection:
             assert connection.execute("SELECT count(*) FROM memory").fetchone() == (0,)
@@ -384,12 +384,12 @@ def test_migrate_brings_the_memories_of_a_log_to_this_release_and_says_what_it_d
     )
     monkeypatch.setenv("STEELTRAP_STORE", (tmp_path / "log").as_uri())
     run("remember", "Ana likes coffee")
-    assert json.loads(run("admin", "migrate", "--json").stdout) == {"users": 0, "already": 1, "failed": 0}
+    assert json.loads(run("admin", "migrate", "--json").stdout) == {"users": 0, "already": 1, "moved": 0, "failed": 0}
     later = (*schema.MIGRATIONS, "ALTER TABLE usage ADD COLUMN kind INTEGER NOT NULL DEFAULT 7;")
     monkeypatch.setattr(schema, "MIGRATIONS", later)
     monkeypatch.setattr(schema, "WORKS_SINCE", len(later))
     refused = run("recall", "coffee")
     assert refused.exit_code != 0
     assert "run `steeltrap admin migrate`" in refused.stderr
-    assert json.loads(run("admin", "migrate", "--json").stdout) == {"users": 1, "already": 0, "failed": 0}
+    assert json.loads(run("admin", "migrate", "--json").stdout) == {"users": 1, "already": 0, "moved": 0, "failed": 0}
     assert "Ana likes coffee" in run("recall", "coffee").stdout

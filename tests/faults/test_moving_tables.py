@@ -17,8 +17,9 @@ from embedding import HashedWords
 from faults.moving_sides import ANA, Open, Side, cut_short, killed, move
 from spaces import in_time, space_of
 from steeltrap.changes.images import entry
-from steeltrap.errors import Conflict, SteeltrapError, Unavailable
-from steeltrap.model import Message, Session
+from steeltrap.errors import Conflict, SteeltrapError, Unavailable, moved_away
+from steeltrap.maintenance import Run
+from steeltrap.model import Message, Session, UserRef
 from steeltrap.ports import Create, Deadline, LatestWrites, OpenTurns, Space
 from steeltrap.record import to_image
 from steeltrap.stores.dynamodb import keys, moving, purging, users
@@ -366,6 +367,21 @@ def test_a_user_who_is_being_moved_out_of_the_tables_is_not_forgotten_in_them_al
     assert log.contents() == {"one"}
 
 
+def test_a_user_whose_move_was_cut_short_is_counted_and_named_by_a_sweep(open_side: Open) -> None:
+    aws, log = open_side("aws"), open_side("log")
+    aws.ask("core.save", content="one")
+    cut_short(aws, log, "take")
+    named: list[tuple[UserRef | None, str]] = []
+    run = Run(
+        store=aws.store,
+        call_for=aws.door.call_for,
+        report=lambda user, error: named.append((user, error.message)),
+    )
+    run.sweep_due()
+    assert (run.users, run.moved, run.failed) == (0, 1, 0)
+    assert named == [(ANA, moved_away("log").message)]
+
+
 def test_a_user_who_is_being_forgotten_in_the_tables_is_not_moved_there(
     open_side: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -492,8 +508,10 @@ def test_a_large_commit_takes_as_long_as_its_call_may_unless_the_user_is_moved(o
         return answer
 
     store.tables.call = slow
-    herons = [memory(f"heron {n}") for n in range(450)]
+    herons = [memory(f"heron {n}") for n in range(449)] + [memory("reed " * 6_000)]  # the last has pieces of its own
     space = store.space(ANA, Deadline.after(600, clock))
     with pytest.raises(Unavailable, match="moved to log") if is_moved else nullcontext():
         space.commit([Create(entry=entry(heron, embed(heron.content))) for heron in herons])
     assert is_moved or len(aws.contents()) == 451
+    pieces = list(store.partition(ANA, in_time()).under(keys.PIECES))
+    assert (pieces == []) == is_moved

@@ -115,13 +115,12 @@ def sweep(memory: CliSession, as_json: terminal.Json = False) -> None:
     sweep_of_index = ""
     run = _run(memory)
     run.sweep_due()
-    report = {"users": run.users, "memories": run.memories, "failed": run.failed}
+    report = {"users": run.users, "memories": run.memories, "moved": run.moved, "failed": run.failed}
     if memory.settings.store_kind == "aws":
         _sweep_index(memory, report)
         sweep_of_index = f" {report['tombstones']:,} tombstones were removed from the search index."
-    _finish(
-        report, as_json, f"{report['memories']:,} memories of {report['users']:,} users were purged.{sweep_of_index}"
-    )
+    sentence = f"{report['memories']:,} memories of {report['users']:,} users were purged."
+    _finish(report, as_json, sentence + _passed_over(run) + sweep_of_index)
 
 
 @on_memory("data")
@@ -133,11 +132,11 @@ def migrate(memory: CliSession, as_json: terminal.Json = False) -> None:
     """
     run = _run(memory)
     run.migrate(run.everyone())
-    report = {"users": run.users, "already": run.already, "failed": run.failed}
+    report = {"users": run.users, "already": run.already, "moved": run.moved, "failed": run.failed}
     sentence = f"The memories of {run.users:,} users were migrated."
     if run.already:
         sentence += f" Those of {run.already:,} users are up to date."
-    _finish(report, as_json, sentence)
+    _finish(report, as_json, sentence + _passed_over(run))
 
 
 @on_memory("data")
@@ -201,7 +200,7 @@ def doctor(as_json: terminal.Json = False, data: terminal.Data = None) -> None:
 
 
 def _run(memory: CliSession) -> "Run":
-    """A run over everyone that names each failure on stderr."""
+    """A run over everyone that names each failure, and each user who is passed over, on stderr."""
     from ..maintenance import Run
 
     return Run(store=memory.door.store, call_for=memory.door.call_for, report=_complain_of)
@@ -209,6 +208,10 @@ def _run(memory: CliSession) -> "Run":
 
 def _complain_of(ref: "UserRef | None", error: "SteeltrapError") -> None:
     complain(error.message if ref is None else f"user {ref.user_id}: {error.message}")
+
+
+def _passed_over(run: "Run") -> str:
+    return f" Those of {run.moved:,} users were moved elsewhere and passed over." if run.moved else ""
 
 
 def _sweep_index(memory: CliSession, report: dict[str, int]) -> None:

@@ -10,7 +10,7 @@ from typing import Final
 
 from .. import telemetry
 from ..engine.conversations import close_idle_conversations
-from ..errors import SteeltrapError
+from ..errors import MovedAway, SteeltrapError
 from ..invoke import Door
 from ..maintenance import USER_SECONDS, Run
 from ..model import Caller, UserRef
@@ -171,7 +171,12 @@ def _passing(door: Door, user: UserRef) -> AbstractContextManager[None]:
 
 def _reanalyse(door: Door, users: Sequence[UserRef] | None, stopped: Event) -> None:
     failures: list[tuple[UserRef | None, SteeltrapError]] = []
-    run = Run(store=door.store, call_for=door.call_for, report=lambda user, error: failures.append((user, error)))
+
+    def report(user: UserRef | None, error: SteeltrapError) -> None:
+        if not isinstance(error, MovedAway):
+            failures.append((user, error))
+
+    run = Run(store=door.store, call_for=door.call_for, report=report)
     ends = door.clock.monotonic() + _RUN_SECONDS
     try:
         remaining_users = run.everyone() if users is None else users
@@ -194,5 +199,7 @@ def _reanalyse(door: Door, users: Sequence[UserRef] | None, stopped: Event) -> N
         telemetry.log_fault("analysing memories again", fault)
     if run.memories:
         _log.info("%d memories were analysed again after the upgrade", run.memories)
+    if run.moved:
+        _log.info("%d users were not analysed again: they were moved elsewhere, or are being moved", run.moved)
     if failures and not stopped.is_set():
         _log.warning("for %d users, analysing memories again failed (%s)", len(failures), failures[0][1].code)

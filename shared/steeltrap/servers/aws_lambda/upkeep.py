@@ -14,7 +14,7 @@ from contextlib import closing
 from typing import TYPE_CHECKING, Any, Final
 
 from ... import maintenance
-from ...errors import InvalidInput, SteeltrapError, Unavailable
+from ...errors import InvalidInput, MovedAway, SteeltrapError, Unavailable
 from ...invoke import Door
 from ...maintenance import Run
 from ...model import JsonObject, UserRef
@@ -41,8 +41,9 @@ def maintenance_handler(
 ) -> Callable[[Any, Any], JsonObject]:
     """The Lambda handler of a schedule, whatever the event says, and of CloudFormation's request to migrate.
 
-    A sweep answers how many `users` were swept, how many `memories` went, and how many users are `left` for the next
-    time. Raises Unavailable after all else when somebody's sweep failed, so that it counts as an error.
+    A sweep answers how many `users` were swept, how many `memories` went, how many users are `left` for the next time,
+    and how many were `moved`: passed over, because their memories were moved elsewhere or their move was cut short.
+    Raises Unavailable after all else when somebody's sweep failed, so that it counts as an error.
     """
     read_settings()
     if open is opened_door:
@@ -63,7 +64,13 @@ def maintenance_handler(
         if run.failed:
             tried = run.users + run.failed
             raise Unavailable(f"{run.failed} of {tried} users could not be swept; the log says why.", part="store")
-        return {"users": run.users, "memories": run.memories, "left": run.left, "failed": run.failed}
+        return {
+            "users": run.users,
+            "memories": run.memories,
+            "left": run.left,
+            "moved": run.moved,
+            "failed": run.failed,
+        }
 
     return instrumented(handler, reports)
 
@@ -86,6 +93,9 @@ def _migrate(event: JsonObject, door: Door, ends: float, pause: Callable[[float]
 
 def _log_failure(user: UserRef | None, error: SteeltrapError) -> None:
     # The log carries a user's key, which is a digest, and never the id.
+    if user is not None and isinstance(error, MovedAway):
+        _log.warning("the upkeep of %s was passed over: %s", user.key, error.message)
+        return
     _log.error("the upkeep of %s failed: %s", "the list of users" if user is None else user.key, error.message)
 
 
