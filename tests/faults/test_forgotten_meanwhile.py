@@ -10,11 +10,12 @@ import pytest
 from clock import NOON, SettableClock
 from components import dynamodb_url
 from contracts.dynamodb_stores import emulated, local, tables, tell
-from contracts.entries import EMBEDDER, SECONDS, found, probe, save, search
+from contracts.entries import EMBEDDER, SECONDS, creation, found, probe, save, search
 from contracts.memory_index import MemoryIndex
 from spaces import in_time, space_of
-from steeltrap.model import Memory, Surroundings, UserRef
+from steeltrap.model import Link, Memory, Surroundings, UserRef
 from steeltrap.stores.dynamodb import DynamoStore
+from steeltrap.stores.dynamodb.client import Cancelled
 
 Opening = Callable[[], DynamoStore]
 
@@ -107,6 +108,58 @@ def test_readings_that_were_written_down_while_their_user_was_forgotten_go_too(o
     assert other.forget_user(UserRef("ana"))
     assert _items(other) == []
     assert not other.forget_user(UserRef("ana"))
+
+
+def test_a_large_commit_during_which_its_user_is_forgotten_makes_the_user_again(opening: Opening) -> None:
+    writer, other = opening(), opening()
+    save(space_of(writer, "ana"), "an egret")
+    call, transactions = writer.tables.call, 0
+
+    def forgetting_comes_between(operation: str, request: Any, deadline: Any) -> Any:
+        nonlocal transactions
+        transactions += operation == "transact_write_items"
+        if transactions == 2:
+            writer.tables.call = call  # type: ignore[method-assign]
+            assert other.forget_user(UserRef("ana"))
+        return call(operation, request, in_time(SECONDS))
+
+    writer.tables.call = forgetting_comes_between  # type: ignore[method-assign]
+    space_of(writer, "ana").commit([creation(f"heron {n}") for n in range(120)])
+    assert list(other.users()) == [UserRef("ana")]
+    assert 0 < len(list(space_of(other, "ana").images())) < 120
+
+
+def test_a_save_with_links_is_not_written_before_the_last_step_of_a_forgetting(opening: Opening) -> None:
+    writer, other = opening(), opening()
+    egret = save(space_of(writer, "ana"), "an egret")
+    write, forget = writer.tables.call, other.tables.call
+
+    def forgetting_comes_first(operation: str, request: Any, deadline: Any) -> Any:
+        if operation != "transact_write_items":
+            return write(operation, request, deadline)
+        refusals: list[Cancelled] = []
+
+        def written_before_the_last_step(last: str, deletion: Any, ends: Any) -> Any:
+            if last == "transact_write_items" and "Delete" in deletion["TransactItems"][0]:
+                other.tables.call = forget  # type: ignore[method-assign]
+                try:
+                    write(operation, request, in_time(SECONDS))
+                except Cancelled as refusal:
+                    refusals.append(refusal)
+            return forget(last, deletion, ends)
+
+        writer.tables.call = write  # type: ignore[method-assign]
+        other.tables.call = written_before_the_last_step  # type: ignore[method-assign]
+        assert other.forget_user(UserRef("ana"))
+        for refusal in refusals:
+            raise refusal
+        return {}
+
+    writer.tables.call = forgetting_comes_first  # type: ignore[method-assign]
+    heron = save(space_of(writer, "ana"), "a heron", links=(Link(target_id=egret.id, strength=0.9),))
+    assert other.tables.call == forget
+    assert [each.id for each in space_of(other, "ana").images()] == [heron.id]
+    assert list(other.users()) == [UserRef("ana")]
 
 
 def test_nothing_comes_to_be_of_someone_who_never_was(opening: Opening) -> None:

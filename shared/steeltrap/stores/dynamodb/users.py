@@ -137,8 +137,17 @@ def creation(partition: Partition) -> Action:
 
 
 def unpurged(user: Item) -> Action:
-    """Check that nothing was purged since the user's item was read."""
-    return Action(keys.USER, "#purges = :purges", {":purges": user["purges"]})
+    """Check that nothing was purged since the user's item was read, and that the user isn't being forgotten."""
+    condition = "#purges = :purges AND attribute_not_exists(#forgetting)"
+    return Action(keys.USER, condition, {":purges": user["purges"]})
+
+
+def is_here() -> Action:
+    """Check that the user's memories are here, and that the user isn't being forgotten."""
+    return Action(
+        keys.USER,
+        "attribute_exists(#k) AND attribute_not_exists(#forgetting) AND attribute_not_exists(#moved_to)",
+    )
 
 
 def count_purge(partition: Partition) -> Item | None:

@@ -35,7 +35,7 @@ from ...changes.batch import (
     referenced,
     settle,
 )
-from ...errors import Conflict, NotFound, SteeltrapError
+from ...errors import Conflict, MovedAway, NotFound, SteeltrapError
 from ...model import Neighbour, from_micros
 from ...ports import Change, Create, Entry, Probe, Replace
 from ...text.limits import canonical
@@ -153,7 +153,7 @@ class _Commit:
             plan = self._plan(writes, _SMALL)  # texts too go before, so that all or nothing holds
         try:
             self._write(plan)
-        except (ChangedSinceRead, Conflict, NotFound):
+        except (ChangedSinceRead, Conflict, NotFound, MovedAway):
             self._remove_pieces(plan)
             raise
         if plan.late:
@@ -289,7 +289,7 @@ class _Commit:
     def _write(self, plan: _Plan) -> None:
         if plan.early:
             self._partition.tables.put_all(plan.early, self._partition.deadline)
-        for group in groups(plan.actions):
+        for group in _transactions(plan.actions):
             self._go_on()
             try:
                 run(self._partition.tables, self._partition.key, group, self._partition.deadline)
@@ -302,7 +302,8 @@ class _Commit:
         ends = self._partition.deadline
         if ends.before() < WRITE_SECONDS / 2 and ends.ends < self._whole.deadline.ends:
             partition = self._whole.within(WRITE_SECONDS)
-            if not partition.admit(partition.user_item(USER)):
+            user = partition.user_item(USER)
+            if not partition.admit(user) or (user is None and self._written_ids):
                 raise ChangedSinceRead
             self._partition = partition
 
@@ -329,6 +330,15 @@ class _Commit:
         with suppress(SteeltrapError):
             unnamed = [key for key in pieces if keys.owner(key) not in self._written_ids]
             self._partition.tables.delete_all(self._partition.key, unnamed, self._partition.deadline)
+
+
+def _transactions(actions: Sequence[Action]) -> list[list[Action]]:
+    """The transactions of a commit. Where there are several, each but the first checks that the user, whom it or
+    an earlier commit has made, is still here."""
+    if len(whole := list(groups(actions))) < 2:
+        return whole
+    first, *others = groups(actions, beside=1)
+    return [first, *([users.is_here(), *group] for group in others)]
 
 
 def _run(partition: Partition, actions: Sequence[Action]) -> None:
