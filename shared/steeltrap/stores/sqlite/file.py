@@ -13,7 +13,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Final, Literal, TypeVar
+from typing import Any, Final, Literal, TypeVar
 
 import apsw
 
@@ -25,7 +25,7 @@ from ..data_folder import DataFolder
 from ..exact.index import Index
 from ..usage_buffer import Pending, UsageBuffer
 from .connection import CONNECTION_BYTES, OPEN_SECONDS, translated, writing
-from .header import Header
+from .header import Header, read_meta
 from .opening import WRITER_KIB, Identity, Opened, Opener, identity, open_current
 from .reading import IndexSource
 from .rows import AMONG, to_keys
@@ -53,9 +53,14 @@ class Connections:
 
     @property
     def are_replaced(self) -> bool:
-        """Whether another file is at the path. One connection to the old one is enough: its log would be read as the
-        new one's."""
-        return any(opened is not None and not opened.is_in_place for opened in (self.reader, self.writer))
+        """Whether another file is at the path."""
+        with translated(self._path):
+            return not self.are_of(identity(self._path))
+
+    def are_of(self, file_identity: Identity | None) -> bool:
+        """Whether all that is open is this file. One connection to another is enough that it isn't: the other's log
+        would be read as this one's."""
+        return all(opened is None or opened.file == file_identity for opened in (self.reader, self.writer))
 
     def find(self) -> Identity | None:
         """The identity of the file at the path. Raises Unavailable when it was there and is gone."""
@@ -197,8 +202,8 @@ class UserFile:
         self._write_lock = threading.Lock()
         self._flush_lock = threading.Lock()
         self._index = Index(header.dimension)
-        self._data_version = -1
-        self._checked: int | None = None
+        self._meta: Mapping[str, Any] = {}
+        self._meta_version = self._index_version = -1
         self.usage = UsageBuffer()
 
     def is_there(self) -> bool:
@@ -212,8 +217,9 @@ class UserFile:
         with self._reading_unchecked() as connection:
             if connection is not None:
                 version = connection.execute("PRAGMA data_version").get
-                if version != self._checked:
-                    self._checked = version if self.header.check(connection, self.path) else None
+                if version != self._meta_version or not self._meta:
+                    self._meta = self.header.check(connection, self.path)
+                    self._meta_version = version
             yield connection
 
     @contextmanager
@@ -237,11 +243,9 @@ class UserFile:
             if connection is None:
                 yield None
                 return
-            # Asked for already, unless the file has only begun.
-            version = self._checked or connection.execute("PRAGMA data_version").get
-            if version != self._data_version:
-                self._index.refresh(IndexSource(connection), self.header.degraded(connection))
-                self._data_version = version
+            if self._meta_version != self._index_version:
+                self._refresh_index(connection, self._meta)
+                self._index_version = self._meta_version
             yield connection, self._index
 
     def transaction(self, kind: Kind, redo: Redo[T], deadline: Deadline | None = None) -> T:
@@ -276,8 +280,11 @@ class UserFile:
     def index_under_lock(self, connection: apsw.Connection) -> Iterator[Index]:
         """The index as of a transaction that holds the write lock and has written nothing yet."""
         with self._read_lock:
-            self._index.refresh(IndexSource(connection), self.header.degraded(connection))
+            self._refresh_index(connection, read_meta(connection))
             yield self._index
+
+    def _refresh_index(self, connection: apsw.Connection, meta: Mapping[str, Any]) -> None:
+        self._index.refresh(IndexSource(connection, meta), self.header.degraded(connection, meta))
 
     def wipe(self, deadline: Deadline) -> bool:
         """Remove everything, the user's name too; the file stays as an empty shell.
@@ -429,8 +436,8 @@ class UserFile:
     def _disconnect(self) -> None:
         self._connections.close()
         self._index = Index(self.dimension)
-        self._data_version = -1
-        self._checked = None
+        self._meta = {}
+        self._meta_version = self._index_version = -1
 
     def _open_reader(self) -> None:
         if self._connections.are_replaced:
@@ -448,7 +455,7 @@ class UserFile:
     def _open_writer(self) -> Opened:
         with translated(self.path):
             file_identity = self._connections.find()
-            if self._connections.are_replaced:
+            if not self._connections.are_of(file_identity):
                 with self._read_lock:
                     self._let_go()
             return self._connections.to_write(new=file_identity is None)

@@ -185,16 +185,16 @@ class Header:
             begin_staging(connection, self.embedder, self.dimension)
         return int(meta["change"]) + 1
 
-    def check(self, connection: apsw.Connection, path: Path) -> bool:
-        """Whether the file has begun. Raises Unavailable, Conflict."""
+    def check(self, connection: apsw.Connection, path: Path) -> dict[str, Any]:
+        """All that the file says of itself; nothing if it has not begun. Raises Unavailable, Conflict."""
         meta = self.check_owner(connection, path)
         if meta:
             self._check_embedder(meta)
-        return bool(meta)
+        return meta
 
-    def degraded(self, connection: apsw.Connection) -> str | None:
-        """Why there are no vectors of this embedder to search by: they are being made. None where there are."""
-        meta = read_meta(connection)
+    def degraded(self, connection: apsw.Connection, meta: Mapping[str, Any]) -> str | None:
+        """Why a file with this header has no vectors of this embedder to search by: they are being made. None where it
+        has."""
         if not self._is_next(meta):
             return None
         why = staging_degraded if is_staging_begun(meta) else taken_over_degraded

@@ -1,6 +1,6 @@
 """Reads row by row: pages of lists, walks, links, counts, open turns, sessions, imports, and the rows of the index."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -235,14 +235,13 @@ _NEW: Final = (
 
 @frozen(kw_only=False)
 class IndexSource:
-    """A user's file as the index over it is read from."""
+    """A user's file as the index over it is read from, and its header."""
 
     connection: apsw.Connection
+    meta: Mapping[str, Any]
 
     def state(self) -> tuple[str | None, int]:
-        rows = self.connection.execute("SELECT key, value FROM meta WHERE key IN ('change', 'generation')")
-        meta: dict[str, Any] = dict(rows)
-        return meta.get("generation"), meta.get("change", 0)
+        return self.meta.get("generation"), self.meta.get("change", 0)
 
     def size(self) -> tuple[int, int]:
         [(rows, size)] = self.connection.execute(
