@@ -236,14 +236,14 @@ def put(call: Call, items: Sequence[PutItem]) -> list[Memory]:
 def _put_all(call: Call, ids: Sequence[str], items: Sequence[PutItem], memories: Mapping[str, Memory]) -> list[Entry]:
     images = [_put_image(call, id, item.draft, memories.get(id)) for id, item in zip(ids, items, strict=True)]
     check_rollback_size(images)
-    entries = [unchanged_text(image) for image in images]
     places = [i for i, image in enumerate(images) if _needs_embedding(call, memories.get(image.id), image)]
     vectors = embed_memories(call, [images[i] for i in places])
     around = look_around(call, [images[i] for i in places], vectors)
-    for i, embeddings, surroundings in zip(places, vectors, around, strict=True):
-        image = with_surroundings(call, images[i], items[i].draft, surroundings)
-        entries[i] = entry(image, embeddings)
-    return entries
+    embedded = {
+        i: entry(with_surroundings(call, images[i], items[i].draft, surroundings), embeddings)
+        for i, embeddings, surroundings in zip(places, vectors, around, strict=True)
+    }
+    return [embedded.get(i) or unchanged_text(image) for i, image in enumerate(images)]
 
 
 def _put_image(call: Call, id: str, draft: Draft, old: Memory | None) -> Memory:

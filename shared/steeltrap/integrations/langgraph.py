@@ -265,6 +265,10 @@ def namespace_of(scope: str) -> Namespace | None:
     return tuple(labels)
 
 
+_written: Final = json.JSONEncoder(ensure_ascii=False).encode
+_strictly_written: Final = json.JSONEncoder(allow_nan=False).encode
+
+
 def record_of(op: PutOp, fields: Sequence[str] | None) -> dict[str, Any]:
     """The memory of an item, as `core.put` takes it. Raises InvalidInput, TooLarge."""
     value = _as_json(op)
@@ -275,16 +279,16 @@ def record_of(op: PutOp, fields: Sequence[str] | None) -> dict[str, Any]:
         metadata["ttl"] = op.ttl
     if not texts:
         metadata["index"] = False
-    whole = json.dumps(value, ensure_ascii=False)
     record: dict[str, Any] = {
         "id": item_id(op.namespace, op.key),
         "scope": scope_of(op.namespace),
-        "content": _clipped("\n".join(texts) or whole),
+        "content": _clipped("\n".join(texts) or _written(value)),
         "metadata": {**metadata, "value": value},
         **({} if op.ttl is None else {"ttl_seconds": _seconds(op.ttl)}),
     }
-    if len(json.dumps(record["metadata"], ensure_ascii=False).encode()) > _METADATA_BYTES:
+    if len(_written(record["metadata"]).encode()) > _METADATA_BYTES:
         # A large value is its own text.
+        whole = _written(value)
         record |= {"content": whole, "content_type": "json", "metadata": metadata}
         if (size := len(whole.encode())) > _CONTENT_BYTES:
             raise TooLarge(
@@ -318,7 +322,7 @@ def _as_json(op: PutOp) -> dict[str, Any]:
     if not isinstance(op.value, Mapping):
         raise InvalidInput(f"The value of {op.key!r} must be a dictionary.")
     try:
-        return cast("dict[str, Any]", json.loads(json.dumps(dict(op.value), allow_nan=False)))
+        return cast("dict[str, Any]", json.loads(_strictly_written(dict(op.value))))
     except (TypeError, ValueError, RecursionError) as error:
         raise InvalidInput(f"The value of {op.key!r} is no JSON ({error}); store plain values.") from None
 

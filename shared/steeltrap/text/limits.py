@@ -238,12 +238,15 @@ def size_of(message: Message) -> int:
     return sum(len(part.encode()) for part in (message.content, message.role, message.speaker or ""))
 
 
+_JSON: Final = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
+
+
 def check_metadata(metadata: JsonObject) -> None:
     """16 KiB as JSON."""
     if not metadata:
         return
     try:
-        size = len(json.dumps(metadata, ensure_ascii=False, allow_nan=False).encode())
+        size = len(_JSON.encode(metadata).encode())
     except ValueError:
         raise InvalidInput("`metadata` must hold finite numbers and whole Unicode characters only.") from None
     if size > MAX_METADATA_BYTES:
