@@ -1,8 +1,9 @@
 """Small files that other programs write, or read: read and added to only where a regular file is in their place, and
-replaced at once. And what is said of a folder for temporary files that takes no more.
+replaced at once. And the errors of a full disk, and of a folder for temporary files that takes no more.
 
 A pipe, a device or a terminal may never answer, and a sparse file of a few bytes on the disk may have gigabytes to
-read. Needs the standard library alone: hooks use it before anything else of the product is imported.
+read. It imports the standard library alone until something fails: hooks use it before anything else of the
+product is imported.
 """
 
 import errno

@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 from .local_files import read_regular
 
 _MAX_BYTES: Final = 1 << 20
-_NAME: Final = 64
+_LONGEST_NAME: Final = 64
 _DIGITS: Final = 16
 _FOLDERS: Final = re.compile(",|;" if os.name == "nt" else "[,:]")
 
@@ -141,14 +141,14 @@ def _local(path: Path) -> str:
 
 def _printable(name: str) -> str:
     """A name in printable characters, which can't break a line."""
-    return "".join(letter if letter.isprintable() else " " for letter in name).strip()[:_NAME]
+    return "".join(letter if letter.isprintable() else " " for letter in name).strip()[:_LONGEST_NAME]
 
 
 def _scope(identity: str, name: str) -> str:
     """`git/NAME-DIGITS`: the digits tell repositories apart, the name helps whoever reads a list of scopes."""
     digits = sha256(identity.encode(errors="surrogateescape")).hexdigest()[:_DIGITS]
     # What stands before an @ may be a credential in an address that git would not take.
-    words = re.sub(r"[^A-Za-z0-9_-]+", "-", name.rpartition("@")[2][:_NAME]).strip("-")
+    words = re.sub(r"[^A-Za-z0-9_-]+", "-", name.rpartition("@")[2][:_LONGEST_NAME]).strip("-")
     return f"git/{words}-{digits}" if words else f"git/{digits}"
 
 
@@ -168,12 +168,12 @@ def remote_in(config: str) -> str | None:
         elif key := _KEY.match(text, at):
             value, at = _value(text, key.end()) if key[2] else ("", key.end())
             if not key[2] and text[at : at + 1] not in ("", "\n"):
-                _refused("a key")
+                _refuse("a key")
             kind, _, name = section.partition(".")
             if kind == "remote" and name and key[1].lower() == "url" and value:
                 urls.setdefault(name, value)
         else:
-            _refused("a line")
+            _refuse("a line")
     return urls.get("origin") or next(iter(urls.values()), None)
 
 
@@ -196,7 +196,7 @@ def _value(text: str, at: int) -> tuple[str, int]:
             at += 1
             following = text[at : at + 1]
             if following not in ("\n", ""):  # which joins two lines
-                letters.append(_ESCAPES.get(following) or _refused("an escape"))
+                letters.append(_ESCAPES.get(following) or _refuse("an escape"))
                 length = len(letters)
         elif letter == '"':
             quoted = not quoted
@@ -210,11 +210,11 @@ def _value(text: str, at: int) -> tuple[str, int]:
                 length = len(letters)
         at += 1
     if quoted:
-        _refused("an open quote")
+        _refuse("an open quote")
     return "".join(letters[:length]), at
 
 
-def _refused(reason: str) -> str:
+def _refuse(reason: str) -> str:
     raise ValueError(f"{reason} that git would not read")
 
 
@@ -246,7 +246,7 @@ def canonical_address(remote: str) -> str | None:
             host, port = host.partition(":")[0], int(host.partition(":")[2])
     else:
         return None
-    return _name(helper[0] if helper else "", scheme, host.lower().rstrip("."), port, path)
+    return _joined_address(helper[0] if helper else "", scheme, host.lower().rstrip("."), port, path)
 
 
 def _decoded(path: str) -> str:
@@ -255,7 +255,7 @@ def _decoded(path: str) -> str:
     return raw.decode(errors=_ANY)
 
 
-def _name(helper: str, scheme: str, host: str, port: int | None, path: str) -> str | None:
+def _joined_address(helper: str, scheme: str, host: str, port: int | None, path: str) -> str | None:
     if host in _HOSTS:
         host, port = _HOSTS[host], None
     segments = [segment for segment in path.split("/") if segment]

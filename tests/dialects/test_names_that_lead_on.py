@@ -127,3 +127,8 @@ def test_names_are_words_with_a_capital_inside_a_sentence(text: str, names: list
 
 def test_a_name_that_the_query_has_is_not_another_one() -> None:
     assert other_names("The parents of Noor are Samir and Hala.", ("noor", "hala")) == {"samir": "Samir"}
+
+
+def test_a_part_of_a_name_is_told_as_it_is_written() -> None:
+    text = "He met Sarah's twin Sarah-Jane, and Sarah\u2019s aunt Zoë."
+    assert other_names(text, ()) == {"sarah": "Sarah", "jane": "Jane", "zoe": "Zoë"}

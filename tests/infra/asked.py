@@ -15,7 +15,7 @@ from steeltrap.embedders.static import StaticEmbedder
 from steeltrap.invoke import Door
 from steeltrap.model import Caller, UserRef
 from steeltrap.ports import Levels
-from steeltrap.runtime.local import SystemClock
+from steeltrap.runtime import SystemClock
 from steeltrap.stores.dynamodb import DynamoStore, usage, users
 from steeltrap.stores.dynamodb.client import Tables
 from steeltrap.stores.dynamodb.users import DynamoLevels

@@ -167,7 +167,7 @@ def test_the_first_page_lists_memories_and_a_search_says_why_each_is_there(brows
     assert "bar-words" in found
 
 
-def test_a_search_says_which_name_led_to_a_memory(browser: Browser) -> None:
+def test_a_search_says_which_name_led_to_a_memory() -> None:
     scores = {"semantic": 0.1, "keyword": 0.0, "boosts": {"name": 0.12, "days": 0.1}, "led_by": ["Sarah", "Tom"]}
     shown = {part["name"]: part["value"] for part in rendering.why({"why": scores})}
     assert shown["Name"] == "+0.12 Sarah, Tom"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from steeltrap.ranking.asking import MOST_SENTENCES, question_and_others, with_question
+from steeltrap.ranking.asking import MOST_SENTENCES_APART, question_and_others, with_question
 from steeltrap.text.vectors import cosine, unit_vector
 
 
@@ -36,7 +36,7 @@ def test_the_question_of_a_message_and_its_other_sentences(
         "I booked the classic loop in New Zealand. What is the next step?",
         "Ana moved to Porto. Where did she live before the summer?",
         "We went to the lake. Why?",
-        "It rained. " * MOST_SENTENCES + "When is my sister's birthday?",
+        "It rained. " * MOST_SENTENCES_APART + "When is my sister's birthday?",
         "",
         "?",
     ],

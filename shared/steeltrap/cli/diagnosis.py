@@ -279,10 +279,7 @@ def _copies(cache: Path) -> Iterator[Finding]:
                 "next call makes it again from the store."
             )
             yield Finding("cache", "warning", sentence, mend)
-    found = (
-        f"{intact:,} copies of users' memories on this machine are intact." if intact else "No intact copy is here yet."
-    )
-    yield Finding("cache", "fine", found)
+    yield Finding("cache", "fine", f"Intact copies of users' memories on this machine: {intact:,}.")
 
 
 def _counters(path: Path) -> Iterator[Finding]:

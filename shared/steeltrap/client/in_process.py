@@ -1,6 +1,6 @@
 """Python: the tools as calls, on one folder, without a server.
 
-Attributes are found in the catalogue; for editors and type checkers `python.pyi` spells them out (`docs/stub.py`).
+Attributes are found in the catalogue; for editors and type checkers `in_process.pyi` spells them out (`docs/stub.py`).
 """
 
 import keyword

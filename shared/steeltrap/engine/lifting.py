@@ -1,6 +1,6 @@
 """Lifting: the ranking rules that read memories beside the candidates: their texts, and what superseded them.
 
-Each moves some candidates up. The rules that need the candidates alone are in `ranking/scoring.py`.
+Most move some candidates up. The rules that need the candidates alone are in `ranking/scoring.py`.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -151,7 +151,8 @@ def lift_named(call: Call, scored: "Scored", passed: "Column", question: str, qu
     is stored of Graça may answer a question about Ana's mum.
 
     Only where the best is not sure to be all that the question asks for, and by the names of the best memory that has
-    any which few have. What leads to a memory stays before it, and none becomes more likely.
+    any which few have. What leads to a memory stays before it, and none becomes more likely. The names are noted for
+    `why`.
     """
     weight = call.rules.ranking.name
     if weight <= 0 or scored.confidence is None or not len(passed) or scored.is_sure(passed, question):
@@ -176,7 +177,7 @@ def lift_named(call: Call, scored: "Scored", passed: "Column", question: str, qu
                 room = scored.score[place] - scored.score[others] - _ROUNDING
                 lift = weight * float(scored.legs[place]) / sqrt(len(others))
                 scored.add("name", others, room.clip(0.0, lift).tolist())
-                scored.names = {token: names[token] for token in rare}
+                scored.note_names({token: names[token] for token in rare})
             return
 
 

@@ -83,7 +83,7 @@ def search(call: Call, request: Search, rerank: Ranker | None = None) -> Found:
     `rerank` takes what passed the floor, best first, and may change the scores. Ties go to the better score, then the
     newest, then the smallest id. Raises InvalidInput for a blank query, Unavailable when no leg answers.
     """
-    request = _looking_back(request)
+    request = _with_superseded_decided(request)
     plan = _plan(call, request)
     with call.measure.stage("legs"):
         matches = call.space.search(plan.query)
@@ -96,7 +96,7 @@ def search(call: Call, request: Search, rerank: Ranker | None = None) -> Found:
     return answer if outcome is None or outcome is answer.outcome else replace(answer, outcome=outcome)
 
 
-def _looking_back(request: Search) -> Search:
+def _with_superseded_decided(request: Search) -> Search:
     """The request with what its filter leaves open decided: a query that asks for the past includes what was
     superseded, unless `as_of` says of what time."""
     if request.filter.include_superseded is not None:

@@ -45,6 +45,9 @@ except ImportError as error:
 from ..client import Client
 from ..errors import AccessDenied, InvalidInput, MemoryNotFound, TooLarge
 
+_to_json: Final = json.JSONEncoder(ensure_ascii=False).encode
+_to_strict_json: Final = json.JSONEncoder(allow_nan=False).encode
+
 ROOT: Final = "langgraph"
 """The scope below which items are."""
 _IDS: Final = UUID("6d3c1c0e-3a53-5d0a-9d0c-6a0f6a1f3b6e")
@@ -265,10 +268,6 @@ def namespace_of(scope: str) -> Namespace | None:
     return tuple(labels)
 
 
-_written: Final = json.JSONEncoder(ensure_ascii=False).encode
-_strictly_written: Final = json.JSONEncoder(allow_nan=False).encode
-
-
 def record_of(op: PutOp, fields: Sequence[str] | None) -> dict[str, Any]:
     """The memory of an item, as `core.put` takes it. Raises InvalidInput, TooLarge."""
     value = _as_json(op)
@@ -279,16 +278,18 @@ def record_of(op: PutOp, fields: Sequence[str] | None) -> dict[str, Any]:
         metadata["ttl"] = op.ttl
     if not texts:
         metadata["index"] = False
+    text = "\n".join(texts)
+    whole = "" if text else _to_json(value)
     record: dict[str, Any] = {
         "id": item_id(op.namespace, op.key),
         "scope": scope_of(op.namespace),
-        "content": _clipped("\n".join(texts) or _written(value)),
+        "content": _clipped(text or whole),
         "metadata": {**metadata, "value": value},
         **({} if op.ttl is None else {"ttl_seconds": _seconds(op.ttl)}),
     }
-    if len(_written(record["metadata"]).encode()) > _METADATA_BYTES:
+    if len(_to_json(record["metadata"]).encode()) > _METADATA_BYTES:
         # A large value is its own text.
-        whole = _written(value)
+        whole = whole or _to_json(value)
         record |= {"content": whole, "content_type": "json", "metadata": metadata}
         if (size := len(whole.encode())) > _CONTENT_BYTES:
             raise TooLarge(
@@ -322,7 +323,7 @@ def _as_json(op: PutOp) -> dict[str, Any]:
     if not isinstance(op.value, Mapping):
         raise InvalidInput(f"The value of {op.key!r} must be a dictionary.")
     try:
-        return cast("dict[str, Any]", json.loads(_strictly_written(dict(op.value))))
+        return cast("dict[str, Any]", json.loads(_to_strict_json(dict(op.value))))
     except (TypeError, ValueError, RecursionError) as error:
         raise InvalidInput(f"The value of {op.key!r} is no JSON ({error}); store plain values.") from None
 

@@ -51,7 +51,7 @@ class Filter:
     equality. Turns (source `conversation`) are seen only with `include_turns`, and then only those of
     the conversation `turns_of` where one is given beside it. With `episodes` False the same holds for
     episodes, the memories with messages. What another memory superseded is seen only with `include_superseded`; None
-    leaves it to the search, which includes it if the query asks for the past.
+    leaves that to the search, which includes it if the query asks for the past; elsewhere None hides it.
 
     What happened on a day without a time is compared with `first_day` and `end_day` instead of `occurred_after` and
     `occurred_before`: in which days these moments are depends on the zone of who asks.

@@ -24,7 +24,8 @@ from ..text.vectors import calibrated, dot, has_direction, mean_vector, numbers
 from ..text.words import STOP_WORDS
 
 _LEAST: Final = 2
-"""The telling words, no stop words, of a question that can be understood by itself."""
+"""The telling words, no stop words, of a question that can be understood by itself. What asks about the conversation
+and has fewer beside is asked as a whole."""
 _WORD: Final = lazy_pattern(r"\w+")
 
 _ALL_OUR: Final = r"(?:all (?:of )?)?(?:our|my|the|these|those)"
@@ -82,11 +83,11 @@ def without_frame(query: str) -> str:
     return rest if len(telling) >= _LEAST else query
 
 
-MOST_SENTENCES: Final = 12
+MOST_SENTENCES_APART: Final = 12
 """A longer message is embedded as a whole: each sentence is another text to embed."""
-RELATED: Final = 0.1
+RELATED_TO_QUESTION: Final = 0.1
 """From this calibrated cosine with the question on, a sentence has to do with it."""
-SHARES: Final = (1.0, 2.0)
+QUESTION_SHARES: Final = (1.0, 2.0)
 """The weights of the message and of its question."""
 
 _REFERRING: Final = frozenset(
@@ -125,7 +126,7 @@ def question_and_others(message: str) -> tuple[str, list[str]] | None:
     question = " ".join(asking)
     words = _WORD.findall(question.lower())
     telling = [word for word in words if len(word) > 1 and word not in STOP_WORDS]
-    if not asking or not others or len(parts) > MOST_SENTENCES:
+    if not asking or not others or len(parts) > MOST_SENTENCES_APART:
         return None
     return (question, others) if len(telling) >= _LEAST and _REFERRING.isdisjoint(words) else None
 
@@ -136,9 +137,9 @@ def with_question(whole: Embedding, question: Embedding, others: Sequence[Embedd
     if not has_direction([question]) or not has_direction([whole]):
         return whole
     question_numbers = numbers(question)
-    if all(calibrated(dot(question_numbers, numbers(other)), unrelated) >= RELATED for other in others):
+    if all(calibrated(dot(question_numbers, numbers(other)), unrelated) >= RELATED_TO_QUESTION for other in others):
         return whole
-    return mean_vector([whole, question], SHARES)
+    return mean_vector([whole, question], QUESTION_SHARES)
 
 
 _ACROSS: Final = lazy_pattern(

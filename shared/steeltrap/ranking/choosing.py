@@ -73,6 +73,7 @@ CLEARLY: Final = 0.4
 """From this semantic score on, what happened on another day is what a query is about all the same."""
 
 _TOKEN: Final = lazy_pattern(r"[^\W\d_][\w'\u2019-]*|[.?!:]")
+_INSIDE_NAME: Final = lazy_pattern(r"['\u2019-]")
 _GERMAN: Final = frozenset(
     """auf bei das dem den der des ein eine für hat ich im ist kann mein mit nicht sind und unser von wann warum
     welche welcher welches wer wie wir wird wo zum zur""".split()
@@ -152,12 +153,12 @@ def names(query: str) -> list[str]:
 
 
 def other_names(text: str, query: Collection[str]) -> dict[str, str]:
-    """The names in a text that are none of a query's tokens, by their tokens: Graça in "Ana's mother Graça", for a
-    query about Ana's mum. The name of a month is none."""
+    """The names in a text that are none of a query's tokens, as written, by their tokens: Graça in "Ana's mother
+    Graça", for a query about Ana's mum. Each part of a name is one of its own. The name of a month is none."""
     lines = text[:_LONGEST_NAMING].replace("\n", ". ")
-    parts = ((part, name) for name in names(lines) for part in runs(name))
-    long = ((part, name) for part, name in parts if len(part) >= _SHORTEST_NAME and part not in _MONTHS)
-    return {token: name for part, name in long for token in tokens(part) if token not in query}
+    parts = (part for name in names(lines) for part in _INSIDE_NAME.split(name))
+    long = (part for part in parts for word in runs(part) if len(word) >= _SHORTEST_NAME and word not in _MONTHS)
+    return {token: part for part in long for token in tokens(part) if token not in query}
 
 
 def _is_known(name: str, frequencies: Mapping[str, int]) -> bool:

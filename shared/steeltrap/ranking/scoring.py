@@ -236,6 +236,10 @@ class Scored:
         self.boosts[rule] = boost
         self.score = self.score + boost
 
+    def note_names(self, names: Mapping[str, str]) -> None:
+        """Note the names by which one of the best led to others, by their tokens."""
+        self.names = names
+
     def guess(self, places: Sequence[int], lift: float) -> None:
         """Note what of an added score may be there by chance: it may order the candidates, but makes none likely."""
         self.guessed = np.zeros(len(self.candidates))

@@ -203,11 +203,11 @@ def inspect_copy(path: Path) -> "Inspection | None":
     """Look through a file of the cache of a log without changing it; None where it is no longer there. Raises
     Unavailable while it is being removed."""
     from ..stores.data_folder import release
-    from ..stores.replica.caching import hold_open
+    from ..stores.replica.caching import hold_made
 
     if not path.exists():
         return None
-    descriptor = hold_open(path)  # else another process may remove it and make it again meanwhile
+    descriptor = hold_made(path)  # else another process may remove it and make it again meanwhile
     try:
         return inspect_file(path) if path.exists() else None
     finally:

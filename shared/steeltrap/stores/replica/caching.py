@@ -40,6 +40,17 @@ def hold_open(path: Path) -> int | None:
     raise Unavailable("The cache is being cleared; try again.", part="store")
 
 
+def hold_made(path: Path) -> int | None:
+    """Hold a file that processes may have open, as `hold_open`, but make nothing. None where none has opened it yet.
+
+    Raises Unavailable while it is being removed.
+    """
+    try:
+        return hold(_marker(path))
+    except Unavailable as error:
+        raise Unavailable("The cache is being cleared; try again.", part="store") from error
+
+
 def discard(path: Path) -> bool:
     """Remove a file from the cache. False where another process has it open."""
     marker = _marker(path)

@@ -95,7 +95,7 @@ class WhyView(Answer):
         None, description="What each ranking rule added to the score or took from it."
     )
     led_by: list[str] | None = Field(
-        None, description="The names that one of the best results has, the query has not, and this result has, too."
+        None, description="The names that led to this result: one of the best results has them, the query has not."
     )
     importance: float | None = Field(
         None, description="Importance, 0 to 1, if `importance_weight` or `sort_by` asks for it."
