@@ -35,8 +35,8 @@ class CallFor(Protocol):
 
 
 Report = Callable[[UserRef | None, SteeltrapError], None]
-"""Called for each failure, with the user and the error; None means that listing the users failed. Called with MovedAway
-for each user who is passed over."""
+"""Called for each failure, with the user and the error; None means that listing the users failed. A run that
+passes over users who are moved calls it with MovedAway for each of them."""
 
 
 @dataclass(slots=True, kw_only=True)

@@ -228,7 +228,7 @@ def test_a_user_whose_move_was_cut_short_is_counted_and_named_by_a_sweep(run, ur
     assert done.exit_code == 0, done.stderr
     assert json.loads(done.stdout) == {"users": 1, "memories": 1, "moved": 1, "failed": 0}
     assert f"user ana: These memories were moved to {url}-2: " in done.stderr
-    assert "Those of 1 users were moved elsewhere and passed over." in run("sweep").stdout
+    assert "1 user was passed over: the move is going on or was cut short." in run("sweep").stdout
 
 
 def test_a_backup_of_a_log_without_users_is_an_empty_one(run, tmp_path, url):

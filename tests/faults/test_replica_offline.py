@@ -132,8 +132,9 @@ def _contents(laptop: Laptop) -> set[str]:
     return {memory["content"] for memory in laptop.ask("core.list")["memories"]}
 
 
+@pytest.mark.parametrize("is_new", [False, True], ids=["the same process", "a new process"])
 def test_offline_no_answer_lacks_a_save_that_the_log_took_and_the_file_could_not(
-    laptop: Open, network: Network, monkeypatch: pytest.MonkeyPatch
+    laptop: Open, network: Network, monkeypatch: pytest.MonkeyPatch, is_new: bool
 ) -> None:
     one = laptop(network)
     one.ask("core.save", content="The heron waits.")
@@ -146,6 +147,9 @@ def test_offline_no_answer_lacks_a_save_that_the_log_took_and_the_file_could_not
         patch.setattr("steeltrap.stores.replica.applying.Applier.apply", full)
         one.ask("core.save", content="The otter swims.")
     network.is_down = True
+    if is_new:
+        one.store.close()
+        one = laptop(network)
     with pytest.raises(StoreUnreachable):
         one.ask("core.list")
     network.is_down = False
@@ -153,6 +157,33 @@ def test_offline_no_answer_lacks_a_save_that_the_log_took_and_the_file_could_not
     assert _contents(one) == {"The heron waits.", "The otter swims."}
     network.is_down = True
     assert _contents(one) == {"The heron waits.", "The otter swims."}
+
+
+@pytest.mark.parametrize("is_new", [False, True], ids=["the same process", "a new process"])
+def test_offline_a_copy_that_is_known_to_be_damaged_answers_nothing(
+    laptop: Open, network: Network, is_new: bool
+) -> None:
+    one = laptop(network)
+    ids = [one.ask("core.save", content=f"The heron waits {number:03}. " * 20)["id"] for number in range(30)]
+    path = one.store.path(ANA)
+    one.store.close()
+    content = bytearray(path.read_bytes())
+    at = content.rindex(b"waits 017") // 4096 * 4096
+    content[at : at + 64] = b"\x90" * 64
+    path.write_bytes(content)
+    one = laptop(network)
+    with pytest.raises(Unavailable, match="They are in the log"):
+        one.ask("core.get", id=ids[17])
+    network.is_down = True
+    if is_new:
+        one.store.close()
+        one = laptop(network)
+    for id in ids:
+        with pytest.raises(StoreUnreachable):
+            one.ask("core.get", id=id)
+    network.is_down = False
+    one.clock.advance(seconds=11)
+    assert all(one.ask("core.get", id=id)["id"] == id for id in ids)
 
 
 @pytest.mark.parametrize("is_new", [False, True], ids=["the same process", "a new process"])

@@ -173,11 +173,18 @@ def before_last_change(current: Memory, history: Iterable[Revision]) -> Memory |
     return max(earlier, key=lambda memory: memory.version, default=None)
 
 
+def in_its_place(current: Memory, image: Memory) -> Memory:
+    """An earlier image of a memory; of a file, at the path that it has now, whatever it was before. Raises TooLarge."""
+    if not limits.is_file(current):
+        return image
+    path = current.metadata[PATH]
+    metadata = {**image.metadata, PATH: path}
+    limits.check_metadata(metadata)
+    return replace(image, scope=file_scope(path), metadata=metadata)
+
+
 def stepped_back(current: Memory, image: Memory, by: Author) -> Memory:
-    """An earlier image as the new version. A file stays at its path, whatever it was before."""
-    if limits.is_file(current):
-        path = current.metadata[PATH]
-        image = replace(image, scope=file_scope(path), metadata={**image.metadata, PATH: path})
+    """An earlier image as the new version."""
     return replace(
         image,
         **_next_version(current, by),

@@ -275,8 +275,8 @@ def _copies(cache: Path) -> Iterator[Finding]:
                 f"{path} is damaged ({'; '.join(file.faults)}). It is this machine's copy of what is in the store."
             )
             mend = (
-                "Stop what uses the cache, then remove the file and those beside it that end in -wal and -shm: the "
-                "next call makes it again from the store."
+                "Stop what uses the cache, then remove the file and those beside it that end in -wal, -shm and "
+                "-damaged: the next call makes it again from the store."
             )
             yield Finding("cache", "warning", sentence, mend)
     yield Finding("cache", "fine", f"Intact copies of users' memories on this machine: {intact:,}.")

@@ -211,7 +211,11 @@ def _complain_of(ref: "UserRef | None", error: "SteeltrapError") -> None:
 
 
 def _passed_over(run: "Run") -> str:
-    return f" Those of {run.moved:,} users were moved elsewhere and passed over." if run.moved else ""
+    return (
+        f" {counted(run.moved, 'user was', 'users were')} passed over: the move is going on or was cut short."
+        if run.moved
+        else ""
+    )
 
 
 def _sweep_index(memory: CliSession, report: dict[str, int]) -> None:

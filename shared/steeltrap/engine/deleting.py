@@ -19,7 +19,7 @@ from datetime import datetime
 from typing import Final
 
 from ..changes.batch import references
-from ..changes.images import before_last_change, entry, out_of_search, replaced, stepped_back, undeleted
+from ..changes.images import before_last_change, entry, in_its_place, out_of_search, replaced, stepped_back, undeleted
 from ..changes.superseding import chain, changed_only_by, deleted, resupersede, supersede
 from ..errors import (
     AlreadyExists,
@@ -149,7 +149,7 @@ def undo(call: Call, id: str, *, saves: bool = False, version: int | None = None
         return delete_image(call, current)
     if image is None:
         raise Conflict(f"Memory {current.id} has no earlier version to go back to.", id=current.id)
-    restored = stepped_back(current, image, by)
+    restored = stepped_back(current, in_its_place(current, image), by)
     [embeddings] = embed_memories(call, [restored])
     call.commit([replaced(current, entry(restored, embeddings), by)])
     return restored

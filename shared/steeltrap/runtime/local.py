@@ -200,8 +200,8 @@ def inspect_file(path: Path, *, has_meta: bool = True) -> "Inspection":
 
 
 def inspect_copy(path: Path) -> "Inspection | None":
-    """Look through a file of the cache of a log without changing it; None where it is no longer there. Raises
-    Unavailable while it is being removed."""
+    """Look through a file of the cache of a log without changing it; None where it is no longer there, or still empty.
+    Raises Unavailable while it is being removed."""
     from ..stores.data_folder import release
     from ..stores.replica.caching import hold_made
 
@@ -209,7 +209,7 @@ def inspect_copy(path: Path) -> "Inspection | None":
         return None
     descriptor = hold_made(path)  # else another process may remove it and make it again meanwhile
     try:
-        return inspect_file(path) if path.exists() else None
+        return inspect_file(path) if path.exists() and path.stat().st_size else None
     finally:
         release(descriptor)
 

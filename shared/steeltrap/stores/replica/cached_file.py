@@ -122,7 +122,7 @@ class CachedFile(UserFile, ABC):
         that ended."""
         if not self._is_damaged and self._last_position is None:
             file = identity(self.path)
-            if file is not None and is_noted_damaged(self.path, file):
+            if is_noted_damaged(self.path, file):
                 self._is_damaged, self._damaged_file = True, file
         return self._is_damaged
 
@@ -134,10 +134,10 @@ class CachedFile(UserFile, ABC):
         with self._write_turn(deadline.before()):
             if not self._is_damaged:
                 return  # another thread was faster
-            if identity(self.path) == self._damaged_file:  # else another process made it
-                highest = self._highest
-                if not self._has_entry(max(1, highest)):
-                    raise damaged("entries are missing")
+            highest = self._highest
+            if identity(self.path) == self._damaged_file and not self._has_entry(max(1, highest)):
+                raise damaged("entries are missing")
+            if identity(self.path) == self._damaged_file:  # else another process made it, perhaps meanwhile
                 _log.warning("a damaged replica was thrown away and is made again: %s", self.path.name)
                 self._is_beginning = True
                 try:

@@ -18,6 +18,8 @@ from ..sqlite.opening import Identity
 _TRIES: Final = 50
 _PAUSE: Final = 0.02
 _DAMAGED: Final = "-damaged"
+BEHIND: Final = datetime.fromtimestamp(0, UTC)
+"""When a file was at the end of its log last, where it lacks an entry of its own."""
 
 
 def hold_open(path: Path) -> int | None:
@@ -83,6 +85,11 @@ def note_current(path: Path, at: datetime) -> None:
         os.utime(_marker(path), (at.timestamp(), at.timestamp()))
 
 
+def note_behind(path: Path) -> None:
+    """Note that a file lacks an entry that a call of this machine has created, until `note_current`."""
+    note_current(path, BEHIND)
+
+
 def current_at(path: Path) -> datetime | None:
     """When a file was at the end of its log last; None where that isn't known."""
     with suppress(OSError):
@@ -98,10 +105,15 @@ def note_damaged(path: Path, file: Identity) -> None:
         place.write_text(repr(file))
 
 
-def is_noted_damaged(path: Path, file: Identity) -> bool:
-    """Whether the file that is at a path was noted as damaged."""
+def is_noted_damaged(path: Path, file: Identity | None) -> bool:
+    """Whether the file that is at a path was noted as damaged. Where none is, the note goes: the next file may get the
+    number of its inode."""
+    note = path.with_name(path.name + _DAMAGED)
     with suppress(OSError):
-        return path.with_name(path.name + _DAMAGED).read_text() == repr(file)
+        if file is None:
+            note.unlink()
+        else:
+            return note.read_text() == repr(file)
     return False
 
 

@@ -30,7 +30,7 @@ from ..sqlite.scrubbing import Reserve, scrub
 from .applying import Applier, Diverged, NeedsBase, body_of_migration, reload_indexes, require_own
 from .bases import clear_bases, make_base, put_rows, read_newest, remove_copies, side_by_side, stub_entries, unpacked
 from .cached_file import CachedFile
-from .caching import current_at, hold_open, note_current
+from .caching import BEHIND, current_at, hold_open, note_behind, note_current
 from .due import DueWork, standing
 from .entries import LogEntry, Lost, commit_entry, damaged, new_nonce, newer, offline
 from .position import Position, is_worth_a_base, read_position, write_position
@@ -117,12 +117,15 @@ class ReplicaFile(CachedFile):
 
         None where it has nothing, or older rows than those that a call has seen. Raises Unavailable.
         """
-        if self._position().n == 0 or self._has_unapplied or self._is_beginning:
+        if self._look_for_damage() or self._position().n == 0 or self._has_unapplied or self._is_beginning:
+            return None
+        at = current_at(self.path)
+        if at == BEHIND:
             return None
         if self._last_position is not None and self._last_position[1] != self._works_on:
             self._require_own_tables(self._last_position[1])
         self._is_offline = True
-        return current_at(self.path)
+        return at
 
     def _require_own_tables(self, file: Identity | None) -> None:
         with self._reading_unchecked() as connection:
@@ -134,14 +137,14 @@ class ReplicaFile(CachedFile):
         position = self._position()
         if position.n == 0:
             self._begin(deadline)
-            return
-        began = self._clock.monotonic()
-        entries = self._log.read_on(position.n + 1)
-        self._log_seconds = self._clock.monotonic() - began
-        if entries:
-            self._has_unapplied = True
-            with self._write_turn(deadline.before()):
-                self._take_in(entries, deadline)
+        else:
+            began = self._clock.monotonic()
+            entries = self._log.read_on(position.n + 1)
+            self._log_seconds = self._clock.monotonic() - began
+            if entries:
+                self._has_unapplied = True
+                with self._write_turn(deadline.before()):
+                    self._take_in(entries, deadline)
         self._has_unapplied = False
 
     def _begin(self, deadline: Deadline) -> None:
@@ -430,7 +433,9 @@ class ReplicaFile(CachedFile):
                     self._let_go()
             self._go_on(deadline)
             has_it = self._read_known().n >= created.n
-        self._has_unapplied |= not has_it  # offline, an answer would lack it
+        if not has_it:  # offline, an answer would lack it
+            self._has_unapplied = True
+            note_behind(self.path)
         return has_it or created.removed < created.n
 
     def _leave_a_gap(self) -> None:
