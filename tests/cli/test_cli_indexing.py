@@ -101,7 +101,7 @@ def test_sweep_says_that_the_index_does_not_answer(name: str, run: Run, monkeypa
     monkeypatch.setenv("STEELTRAP_OPENSEARCH_URL", "http://127.0.0.1:9")
     swept = run("sweep", "--json")
     assert swept.exit_code == 1
-    assert json.loads(swept.stdout) == {"users": 0, "memories": 0, "failed": 1, "tombstones": 0}
+    assert json.loads(swept.stdout) == {"users": 0, "memories": 0, "failed": 1, "moved": 0, "tombstones": 0}
     assert "search index can't be reached" in swept.stderr
 
 

@@ -8,9 +8,9 @@ from faults.real_server import contents, save, serving
 _JUMPING: Final = """
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from steeltrap.runtime import clock
+from steeltrap import runtime
 
-clock.SystemClock.now = lambda self: datetime.now(UTC) + timedelta(days=float(Path({!r}).read_text()))
+runtime.SystemClock.now = lambda self: datetime.now(UTC) + timedelta(days=float(Path({!r}).read_text()))
 """
 
 

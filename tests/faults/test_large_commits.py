@@ -18,6 +18,8 @@ from unruly import refused
 __all__ = ["cloud"]
 
 MANY = 150
+FIRST = 99
+"""Memories in one transaction: one of its 100 actions is left for a check of the user."""
 
 
 def _breaks_off(cloud: Cloud, after: int = 1) -> None:
@@ -49,11 +51,11 @@ def test_a_creation_of_many_that_is_cut_short_goes_on_with_the_rest(cloud: Cloud
         space.commit(many)
     _goes_on(cloud)
     there = _there(space, many)
-    assert there == {change.entry.memory.id for change in many[:100]}
+    assert there == {change.entry.memory.id for change in many[:FIRST]}
     with pytest.raises(Conflict):
         space.commit(many)
     assert _there(space, many) == there
-    space.commit(many[100:])
+    space.commit(many[FIRST:])
     assert len(_there(space, many)) == MANY
 
 
@@ -68,8 +70,8 @@ def test_an_update_of_many_that_is_cut_short_goes_on_with_the_rest(cloud: Cloud,
     with pytest.raises(Conflict):
         space.commit(changes)
     versions = [space.get([change.entry.memory.id])[change.entry.memory.id].version for change in many]
-    assert versions == [2] * 100 + [1] * 50
-    space.commit(changes[100:])
+    assert versions == [2] * FIRST + [1] * (MANY - FIRST)
+    space.commit(changes[FIRST:])
     assert {memory.version for memory in space.get([change.entry.memory.id for change in many]).values()} == {2}
 
 
@@ -91,5 +93,5 @@ def test_an_import_of_many_that_is_cut_short_is_finished_by_the_same_import(clou
     _goes_on(cloud)
     assert isinstance(cut_short.error, Unavailable)
     again = door.invoke("core.import", {"records": records}, Caller(UserRef("ana"))).body
-    assert (again["written"], again["skipped"]) == (50, 100)
+    assert (again["written"], again["skipped"]) == (MANY - FIRST, FIRST)
     assert space_of(store, "ana").statistics()["memories"] == MANY

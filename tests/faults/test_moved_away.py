@@ -9,9 +9,9 @@ import pytest
 from contracts.entries import embed, query
 from faults.moving_sides import ANA, Open, cut_short, move
 from spaces import in_time, space_of
-from steeltrap.errors import Unavailable
+from steeltrap.errors import MovedAway, SteeltrapError, Unavailable
 from steeltrap.maintenance import Run
-from steeltrap.model import Caller, Filter
+from steeltrap.model import Caller, Filter, UserRef
 from steeltrap.ports import (
     Gone,
     IdStarts,
@@ -108,12 +108,18 @@ def test_a_sweep_passes_over_a_user_who_is_being_moved(
     old, new = open_side(source), open_side(target)
     old.ask("core.save", content="A heron.")
     cut_short(old, new, "take")
+    refusals: list[tuple[UserRef | None, type[SteeltrapError]]] = []
+
+    def report(user: UserRef | None, error: SteeltrapError) -> None:
+        refusals.append((user, type(error)))
+
     for side in (old, new):
-        run = Run(store=side.store, call_for=side.door.call_for, report=lambda *failure: pytest.fail(str(failure)))
+        run = Run(store=side.store, call_for=side.door.call_for, report=report)
         run.sweep([ANA])
-        assert (run.users, run.failed) == (0, 0)
+        assert (run.users, run.failed, run.moved) == (0, 0, 1)
         if isinstance(side.store, SqliteStore):
             side.store.sweep()
+    assert refusals == [(ANA, MovedAway)] * 2
     assert "a sweep failed" not in caplog.text
 
 
