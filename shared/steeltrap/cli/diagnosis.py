@@ -267,10 +267,11 @@ def _copies(cache: Path) -> Iterator[Finding]:
                 "cache", "warning", f"{path} wasn't checked: {error.message}", "Run `steeltrap doctor` again."
             )
             continue
-        if file is None:  # removed meanwhile
+        if file is None:  # removed meanwhile, or still empty
             continue
-        intact += not file.faults
-        if file.faults:
+        if not file.faults:
+            intact += 1
+        else:
             sentence = (
                 f"{path} is damaged ({'; '.join(file.faults)}). It is this machine's copy of what is in the store."
             )

@@ -23,7 +23,7 @@ from ..sqlite.header import Header
 from ..sqlite.opening import READER_KIB, Identity, Opened, identity
 from ..sqlite.scrubbing import Reserve
 from .bases import remove_copies
-from .caching import discard, hold_open, is_noted_damaged, note_damaged, remove_file
+from .caching import discard, forget_damage, hold_open, is_noted_damaged, note_damaged, remove_file
 from .entries import damaged
 from .position import Position, open_replica, read_position
 
@@ -122,7 +122,9 @@ class CachedFile(UserFile, ABC):
         that ended."""
         if not self._is_damaged and self._last_position is None:
             file = identity(self.path)
-            if is_noted_damaged(self.path, file):
+            if file is None:
+                forget_damage(self.path)
+            elif is_noted_damaged(self.path, file):
                 self._is_damaged, self._damaged_file = True, file
         return self._is_damaged
 

@@ -100,20 +100,21 @@ def current_at(path: Path) -> datetime | None:
 def note_damaged(path: Path, file: Identity) -> None:
     """Note that a file is damaged, for whichever process uses it next."""
     with suppress(OSError):
-        place = path.with_name(path.name + _DAMAGED)
-        _make(place)
-        place.write_text(repr(file))
+        note = _damage_note(path)
+        _make(note)
+        note.write_text(repr(file))
 
 
-def is_noted_damaged(path: Path, file: Identity | None) -> bool:
-    """Whether the file that is at a path was noted as damaged. Where none is, the note goes: the next file may get the
-    number of its inode."""
-    note = path.with_name(path.name + _DAMAGED)
+def forget_damage(path: Path) -> None:
+    """Remove the note of a file that is no longer there: the next one may get the number of its inode."""
     with suppress(OSError):
-        if file is None:
-            note.unlink()
-        else:
-            return note.read_text() == repr(file)
+        _damage_note(path).unlink()
+
+
+def is_noted_damaged(path: Path, file: Identity) -> bool:
+    """Whether the file that is at a path was noted as damaged."""
+    with suppress(OSError):
+        return _damage_note(path).read_text() == repr(file)
     return False
 
 
@@ -124,6 +125,10 @@ def _make(marker: Path) -> None:
 
 def _marker(path: Path) -> Path:
     return path.with_name(f"{path.name}-open")
+
+
+def _damage_note(path: Path) -> Path:
+    return path.with_name(path.name + _DAMAGED)
 
 
 def _is_at(path: Path, descriptor: int) -> bool:
