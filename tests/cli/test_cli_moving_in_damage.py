@@ -53,7 +53,7 @@ def test_a_format_decides_where_a_text_could_be_any(run, tmp_path):
         ("a.zip", b"PK\x03\x04 cut off", "a.zip is a damaged or incomplete ZIP archive. Download it again."),
         ("a.db", b"SQLite format 3\x00" + bytes(200), "a.db can't be read further: it is no SQLite database, or it is"),
         ("a.exe", b"MZ\x00\x00", "a.exe is of no known format."),
-        ("a.txt", b"text \x00 text", "the file is no text."),
+        ("a.txt", b"text \x00 text", "a.txt is no text."),
         ("a.txt", "\ufeffodd".encode("utf-16-le") + b"\x00", "is not valid UTF-16 after that. Save it as UTF-8."),
     ],
 )
@@ -182,5 +182,37 @@ def test_metadata_that_no_store_keeps_is_listed(run, tmp_path):
     memories = [{"id": "1", "memory": "Fine"}, {"id": "2", "memory": "Deep", "metadata": {"a": "x\x00"}}]
     result = run("import", exports.as_json(tmp_path / "m.json", memories))
     assert result.exit_code == 6
-    assert result.stderr.startswith("m.json:1: `metadata.a` has a NUL character")
+    assert result.stderr.startswith("m.json:1 item 2: `metadata.a` has a NUL character")
     assert [record["content"] for record in stored(run)] == ["Fine"]
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (("--scope", "work/Project X"), "`scope` must be a path such as 'work/project-x'"),
+        (("--tag", ""), "each tag must have 1 to 128 characters."),
+        (("--map", "content=1", "--map", "content=2"), "--map gives content two columns, 1 and 2: choose one."),
+        (("--undo", "3f2b8c00"), "`--undo` takes back an import, and "),
+    ],
+)
+def test_an_option_that_fits_no_memory_is_refused_once_and_not_for_each_line(run, tmp_path, options, sentence):
+    (tmp_path / "a.txt").write_text("One\nTwo\nThree\n")
+    assert refused(run, tmp_path / "a.txt", *options).startswith(sentence)
+
+
+def test_of_many_memories_on_one_line_the_bad_one_is_told_by_its_number(run, tmp_path):
+    memories = [{"id": "1", "memory": "Loves sushi"}, {"id": "2", "memory": ""}, {"id": "3", "memory": "Swims"}]
+    (tmp_path / "mem0.json").write_text(json.dumps({"results": memories}))
+    result = run("import", tmp_path / "mem0.json")
+    assert result.stderr.startswith("mem0.json:1 item 2: a memory of mem0 must look like")
+    (tmp_path / "a.json").write_text(json.dumps([{"content": "Swims"}, {"content": 5}]))
+    assert run("import", tmp_path / "a.json").stderr.startswith("a.json:1 item 2: a memory must look like")
+
+
+def test_a_file_that_is_named_before_a_sentence_is_not_named_in_it_again(run, tmp_path):
+    (tmp_path / "a.txt").write_text("One\n")
+    (tmp_path / "facts.csv").write_text("Ana likes tea,2024-05-03\nBob likes golf,2024-05-04\n")
+    (tmp_path / "cut.zip").write_bytes(b"PK\x03\x04 cut off")
+    sentences = run("import", tmp_path).stderr
+    assert "cut.zip: it is a damaged or incomplete ZIP archive. Download it again.\n" in sentences
+    assert "facts.csv: it has the columns Ana likes tea, 2024-05-03. Say which" in sentences

@@ -64,8 +64,8 @@ def test_map_names_the_columns_by_header_or_by_number(run, load, tmp_path):
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ((), "notes.csv has the columns Who, What. Say which one is the text: --map content=COLUMN."),
-        (("--map", "content=Why"), "notes.csv has no column 'Why'; its columns are Who, What."),
+        ((), "notes.csv: it has the columns Who, What. Say which one is the text: --map content=COLUMN."),
+        (("--map", "content=Why"), "notes.csv: it has no column 'Why'; its columns are Who, What."),
         (("--map", "content"), "--map takes FIELD=COLUMN"),
         (("--map", "colour=Who"), "--map takes FIELD=COLUMN"),
         (("--map", "date=Who"), "--map must say which column is the text: --map content=COLUMN."),

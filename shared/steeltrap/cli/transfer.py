@@ -263,6 +263,8 @@ def import_(
     from .. import importers
     from ..importers import running
 
+    if undo is not None and path is not None:
+        raise InvalidInput(f"`--undo` takes back an import, and {path} would be another one: give one of them.")
     if undo is not None:
         with opened(data=data, user=user, agent=agent) as memory:
             return undo_import(memory, undo, as_json=as_json)

@@ -18,7 +18,7 @@ from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile, ZipInfo
 from ..errors import InvalidInput, NotFound
 from ..local_files import writing_temporary
 from ..model.frozen import frozen
-from .items import OTHER_FILES, Flaw, LeftOut
+from .items import OTHER_FILES, Flaw, LeftOut, flaw_of_file
 
 SIGNATURES: Final = (b"PK\x03\x04", b"PK\x05\x06", b"PK\x07\x08")
 MAX_MEMBERS: Final = 100_000
@@ -225,7 +225,7 @@ def documents(path: Path, going_on: Callable[[], None]) -> Iterator[Document | F
             try:
                 yield from _of_file(entry, str(below), going_on)
             except InvalidInput as error:
-                yield Flaw(where=str(below), at=0, sentence=error.message, file=str(below))
+                yield flaw_of_file(str(below), error.message)
 
 
 def _of_file(path: Path, name: str, going_on: Callable[[], None]) -> Iterator[Document | Flaw | LeftOut]:

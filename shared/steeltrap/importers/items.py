@@ -48,6 +48,16 @@ class Flaw:
     file: str = ""
 
 
+def flaw_of_file(name: str, message: str, at: int = 0) -> Flaw:
+    """The flaw that a file's error is: the place says the file's name, and the sentence doesn't say it again."""
+    where, sentence = name, message
+    if message.startswith(f"{name}:"):
+        where, _, sentence = message.partition(": ")
+    elif message.startswith(f"{name} "):
+        sentence = f"it {message.removeprefix(f'{name} ')}"
+    return Flaw(where=where, at=at, sentence=sentence, file=name)
+
+
 @frozen
 class LeftOut:
     """Parts of one kind that are left out on purpose, such as tool calls, and how many."""

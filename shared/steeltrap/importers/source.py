@@ -15,12 +15,12 @@ from typing import Final
 from ..errors import InvalidInput, SteeltrapError, Unavailable
 from ..model import JsonObject
 from ..model.frozen import frozen
-from ..text.limits import check_json
+from ..text.limits import check_json, check_scope, check_tags
 from ..text.schemas import show
 from . import chats, json_values, markdown, memories, tables
 from .chats import Transcript
 from .documents import Document, documents
-from .items import OTHER_FILES, Filing, Flaw, Item, Kept, LeftOut, Part
+from .items import OTHER_FILES, Filing, Flaw, Item, Kept, LeftOut, Part, flaw_of_file
 from .json_values import Damage, Value
 
 HEAD: Final = 256 * 1024
@@ -69,7 +69,7 @@ def recognised(document: Document) -> Format | None:
         return FORMATS["mcp-memory-service"] if is_database else None
     if b"\x00" in head:
         if document.suffix in _BY_SUFFIX:
-            raise InvalidInput("the file is no text.")
+            raise InvalidInput(f"{document.name} is no text.")
         return None
     if (
         (is_json(head) or document.suffix in _LINES)
@@ -133,6 +133,7 @@ _OF_VALUE: Final = {
     "mem0": memories.mem0_parts,
     "json": memories.object_parts,
 }
+_NAMED: Final = ("chatgpt", "claude-ai")
 
 
 @dataclass(slots=True)
@@ -163,11 +164,13 @@ def survey(
 
     `going_on` is called before each piece that is read, and raises what is to end the import.
 
-    Raises NotFound, or InvalidInput for a format that there isn't, where nothing is of a known format, or the path is
-    a file of another one.
+    Raises NotFound, or InvalidInput for a format that there isn't, a scope or tags that no memory can have, where
+    nothing is of a known format, or the path is a file of another one.
     """
     if format is not None:
         check_format(format)
+    check_scope(filing.scope)
+    check_tags(filing.tags)
     surveyed = Survey(going_on)
     for document in documents(path, going_on):
         going_on()
@@ -179,8 +182,7 @@ def survey(
         except InvalidInput as error:
             if not path.is_dir() and not document.member:
                 raise
-            where, sentence = _told_of(document.name, error.message)
-            surveyed.others.append(Flaw(where=where, at=0, sentence=sentence, file=document.name))
+            surveyed.others.append(flaw_of_file(document.name, error.message))
             continue
         if document_format is None:
             surveyed.others.append(LeftOut(kind=OTHER_FILES, file=document.name))
@@ -190,14 +192,6 @@ def survey(
     if not surveyed.documents and not flaws:
         raise InvalidInput(f"{path} has nothing that can be imported. {_formats_sentence()}")
     return surveyed
-
-
-def _told_of(name: str, message: str) -> tuple[str, str]:
-    """The place and the sentence of an error that names its document itself."""
-    if message.startswith(f"{name}:"):
-        where, _, sentence = message.partition(": ")
-        return where, sentence
-    return name, f"it {message.removeprefix(f'{name} ')}" if message.startswith(f"{name} ") else message
 
 
 def check_format(name: str) -> None:
@@ -223,7 +217,7 @@ def parts(surveyed: Survey, filing: Filing) -> Iterator[Part]:
         except Unavailable:
             raise  # no fault of the file: the same import again goes on
         except SteeltrapError as error:
-            yield Flaw(where=document.name, at=before, sentence=error.message, file=document.name)
+            yield flaw_of_file(document.name, error.message, before)
         except OSError as error:
             sentence = f"the file can't be read ({error.strerror})."
             yield Flaw(where=document.name, at=before, sentence=sentence, file=document.name)
@@ -280,8 +274,11 @@ def _of_document(
 
 def _of_each_value(document: Document, format: Format, before: int, filing: Filing) -> Iterator[Part]:
     """The parts of a document's JSON values; one that can't be read costs no other."""
+    # Chats name their conversations. Of the others, a file's line may hold them all.
+    numbered = format.name not in _NAMED and not _has_lines(document)
     for number, value in enumerate(values(document), 1):
-        where, at = f"{document.name}:{value.line}", before + value.at
+        where = f"{document.name}:{value.line}{f' item {number}' if numbered else ''}"
+        at = before + value.at
         if isinstance(value, Damage):
             yield Flaw(where=where, at=at, sentence=value.sentence)
             continue

@@ -41,6 +41,8 @@ def checked_columns(pairs: Sequence[str]) -> dict[str, str]:
             raise InvalidInput(
                 f"--map takes FIELD=COLUMN, with one of the fields {', '.join(FIELDS)} or metadata.NAME; got {pair!r}."
             )
+        if field in columns:
+            raise InvalidInput(f"--map gives {field} two columns, {columns[field]} and {column.strip()}: choose one.")
         columns[field] = column.strip()
     if columns and "content" not in columns:
         raise InvalidInput("--map must say which column is the text: --map content=COLUMN.")
