@@ -12,17 +12,23 @@ from clock import SettableClock
 from embedding import HashedWords
 from steeltrap.invoke import Door
 from steeltrap.model import Caller, UserRef
-from steeltrap.ports import Clock, Embedder
+from steeltrap.ports import Clock, Embedder, MemoryStore
 from steeltrap.stores.sqlite import SqliteStore
 from steeltrap.toolsets import CATALOGUE
 
 ANA = Caller(UserRef("ana"), agent_id="agent", conversation_id="talk")
 
 
-def open_door(folder: Path, *, clock: Clock | None = None, embedder: Embedder | None = None) -> Door:
+def open_door(
+    folder: Path,
+    *,
+    clock: Clock | None = None,
+    embedder: Embedder | None = None,
+    store: MemoryStore | None = None,
+) -> Door:
     clock = clock or SettableClock()
     embedder = embedder or HashedWords()
-    store = SqliteStore(folder, embedder, clock)
+    store = store or SqliteStore(folder, embedder, clock)
     return Door(catalogue=CATALOGUE, store=store, embedder=embedder, clock=clock)
 
 

@@ -1,22 +1,27 @@
 """Inputs that fit their types and are far from what anyone means: each is answered, or refused in a sentence."""
 
 from collections.abc import Iterator
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 import pytest
 
+from clock import SettableClock
+from contracts.entries import EMBEDDER
 from faults.doors import open_door
 from steeltrap.errors import Conflict, InvalidInput
 from steeltrap.model import Caller, UserRef
+from steeltrap.stores.logs.folder import FolderLogs
+from steeltrap.stores.replica import ReplicaStore
 
 ME = Caller(UserRef("ana"), "agent")
 
 
 class Memories:
-    def __init__(self, folder: Path) -> None:
-        self.door = open_door(folder)
+    def __init__(self, folder: Path, **parts: Any) -> None:
+        self.door = open_door(folder, **parts)
 
     def __call__(self, tool: str, *, key: str | None = None, **arguments: Any) -> Any:
         result = self.door.invoke(tool, arguments, ME, idempotency_key=key)
@@ -63,6 +68,30 @@ def test_a_memory_at_the_end_of_time_is_one_like_any_other(ask: Memories, at: st
     assert ask("core.undo", id=id)["id"] == id
     ask("core.review", id=id, grade="good")
     assert "Far away." in ask("core.retrieve_memory", query="far away")
+
+
+@pytest.mark.parametrize("at", ["9999-12-05T12:00:00+00:00", "9999-12-31T23:59:59+00:00"])
+@pytest.mark.parametrize("kind", ["folder", "log"])
+def test_a_clock_at_the_end_of_time_fails_no_call(tmp_path: Path, kind: str, at: str) -> None:
+    clock, store = SettableClock(datetime.fromisoformat(at)), None
+    if kind == "log":
+        logs, kept = FolderLogs(tmp_path / "log"), timedelta(days=30)
+        store = ReplicaStore(tmp_path / "cache", logs, EMBEDDER, clock, retention=kept)
+    ask = Memories(tmp_path, clock=clock, embedder=EMBEDDER, store=store)
+    ids = [ask("core.save", content=f"Tea {n}.", tier="short_term")["id"] for n in range(3)]
+    ask("core.review", id=ids[0], grade="easy")
+    ask("core.update", id=ids[0], tier="long_term")
+    ask("core.update", id=ids[0], tier="short_term")
+    ask("core.append_messages", conversation_id="c", messages=[{"role": "user", "content": "I moved to Lisbon."}])
+    for question in ("tea tomorrow", "tea in three months", "tea next year"):
+        ask("core.retrieve_memory", query=question)
+    ask("core.delete", id=ids[1])
+    assert [memory["id"] for memory in ask("core.list", deleted=True)["memories"]] == [ids[1]]
+    ask("core.undo", id=ids[1])
+    ask("associative.memory_manage", operation="delete", memory_id=ids[2])
+    assert ask("core.simulate_decay", id=ids[0], at=at)["retrievability"] == 1
+    assert {memory["id"] for memory in ask("core.list")["memories"]} >= set(ids[:2])
+    ask.door.store.close()
 
 
 @pytest.mark.parametrize("tool", ["core.list", "core.search", "core.retrieve_memory"])

@@ -12,7 +12,7 @@ from itertools import takewhile
 from typing import Any, Final
 
 from ..errors import InvalidInput
-from ..model import Author, Draft, Edit, Embedding, Memory, Message, Revision, Tier
+from ..model import Author, Draft, Edit, Embedding, Memory, Message, Revision, Tier, later
 from ..ports import Entry, Replace
 from ..text import limits
 from ..text.file_paths import file_scope
@@ -91,7 +91,7 @@ def edited(old: Memory, edit: Edit, by: Author, *, short_term_ttl: timedelta) ->
     if edit.scope is not None:
         new["scope"] = limits.check_scope(edit.scope)
     if edit.tier is not None and edit.tier != old.tier:
-        new["expires_at"] = _expiry_in(edit.tier, old, by.at + short_term_ttl)
+        new["expires_at"] = _expiry_in(edit.tier, old, later(by.at, short_term_ttl))
     if edit.ttl is not None:
         new["expires_at"] = _expiry(by.at, edit.ttl)
     if edit.add_link is not None:

@@ -28,6 +28,7 @@ from ..model import (
     Usage,
     When,
     from_micros,
+    later,
     to_micros,
     to_moment,
 )
@@ -350,7 +351,7 @@ def _segments(call: Call, turns: list[Memory], ended: bool) -> list[list[Memory]
     # What lies after the window shows that its end is not the conversation's.
     now = call.now() if len(window) == len(turns) else window[-1].created_at
     if ended and len(window) == len(turns):
-        now = max(now, window[-1].created_at + segmentation.PAUSE)
+        now = max(now, later(window[-1].created_at, segmentation.PAUSE))
     lengths = segmentation.episodes(segments, unrelated=call.embedder.unrelated, now=now)
     return [window[end - length : end] for length, end in zip(lengths, accumulate(lengths), strict=True)]
 

@@ -14,7 +14,7 @@ from uuid import uuid4
 
 from ..changes.images import entry, replaced, stepped_back
 from ..errors import Conflict, InvalidInput, NotFound, SteeltrapError, Unavailable, VersionConflict
-from ..model import Import, Memory
+from ..model import Import, Memory, later
 from ..model.frozen import frozen
 from ..ports import OfImport
 from ..processes import has_died
@@ -83,7 +83,7 @@ def begin(
 
 def note(call: Call, run: Import) -> Import:
     """Record how far an import is. For as long as the call may take, it counts as running."""
-    run = replace(run, busy_until=call.now() + timedelta(seconds=call.deadline.left()), finished_at=None)
+    run = replace(run, busy_until=later(call.now(), timedelta(seconds=call.deadline.left())), finished_at=None)
     call.space.put_import(run)
     return run
 

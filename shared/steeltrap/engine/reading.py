@@ -22,6 +22,7 @@ from ..model import (
     Revision,
     ScopeUse,
     Usage,
+    later,
     to_micros,
 )
 from ..model.frozen import frozen
@@ -183,7 +184,7 @@ def list_changed(call: Call, *, limit: int) -> list[Memory]:
 def list_deleted(call: Call, *, limit: int, offset: int = 0) -> Page:
     """A page of what undo can restore, the latest deletion first, then by id; and the exact total."""
     now = call.now()
-    deleted_ids = call.space.find(Gone(now + _MOMENT))
+    deleted_ids = call.space.find(Gone(later(now, _MOMENT)))
     restorable: list[tuple[datetime, str]] = []
     for start in call.in_time(range(0, len(deleted_ids), _BLOCK)):
         memories = call.space.get(deleted_ids[start : start + _BLOCK], deleted=True).values()

@@ -36,6 +36,7 @@ from .memory import (
     Usage,
     When,
     from_micros,
+    later,
     to_micros,
     to_moment,
 )
@@ -120,6 +121,7 @@ __all__ = [
     "UserRef",
     "When",
     "from_micros",
+    "later",
     "to_micros",
     "to_moment",
 ]

@@ -225,6 +225,12 @@ def to_micros(at: When) -> int:
     return (delta.days * 86_400 + delta.seconds) * 1_000_000 + delta.microseconds
 
 
+def later(at: datetime, by: timedelta) -> datetime:
+    """The time that is so much later; at most the last one that there is, in the year 9999."""
+    last = datetime.max.replace(tzinfo=at.tzinfo)
+    return at + by if by < last - at else last
+
+
 def from_micros(micros: int) -> datetime:
     """The inverse of `to_micros`."""
     seconds, rest = divmod(micros, 1_000_000)

@@ -44,6 +44,8 @@ def weighed(relevance: Any, importance: Any, weight: float) -> Any:
 Grade = Literal["again", "hard", "good", "easy"]
 REVIEW_PAUSE: Final = timedelta(days=1)
 SURPRISE_GAIN: Final = 0.5
+_LONGEST_DAYS: Final = 36_500
+"""The next review is due within this time, and before the year 10,000."""
 
 
 class Remembered(Protocol):
@@ -79,7 +81,8 @@ def graded(memory: Remembered, usage: Usage, at: datetime, grade: Grade) -> str:
     """The card after a review, as JSON. Within a day of the last one FSRS's rule for the same day applies."""
     from fsrs import Rating
 
-    after, _ = _scheduler().review_card(card_of(memory, usage), Rating[grade.capitalize()], at)
+    days = min(_LONGEST_DAYS, (datetime.max.replace(tzinfo=UTC) - at).days)
+    after, _ = _scheduler(days).review_card(card_of(memory, usage), Rating[grade.capitalize()], at)
     return after.to_json()
 
 
@@ -145,8 +148,8 @@ def _fresh_card() -> "Card":
     return card
 
 
-@lru_cache(maxsize=1)
-def _scheduler() -> "Scheduler":
+@lru_cache(maxsize=8)
+def _scheduler(longest_days: int = _LONGEST_DAYS) -> "Scheduler":
     from fsrs import Scheduler
 
-    return Scheduler(learning_steps=(), relearning_steps=(), enable_fuzzing=False)
+    return Scheduler(learning_steps=(), relearning_steps=(), enable_fuzzing=False, maximum_interval=longest_days)

@@ -13,7 +13,7 @@ from ..engine.conversations import close_idle_conversations
 from ..errors import MovedAway, SteeltrapError
 from ..invoke import Door
 from ..maintenance import USER_SECONDS, Run
-from ..model import Caller, UserRef
+from ..model import Caller, UserRef, later
 from ..ports import Clock, Deadline
 from ..text.segmentation import PAUSE
 
@@ -62,7 +62,7 @@ class Closer:
                 return
             for times, pause in ((self._quiet_at, _QUIET), (self._idle_at, PAUSE)):
                 times.pop(conversation, None)
-                times[conversation] = self._clock.now() + pause
+                times[conversation] = later(self._clock.now(), pause)
             if self._thread is None:
                 self._thread = Thread(target=self._run, name="steeltrap-closing", daemon=True)
                 self._thread.start()

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from typing import Any, Final, NamedTuple
 
 from ...errors import InvalidInput, NotFound
-from ...model import JsonObject
+from ...model import JsonObject, later
 from ...text.titles import conversation_name, happened_at, scope_name
 from .markdown import MOST
 from .rendering import Page, PageRequest, Row, badges, day_of, end_of_day, first, number_of, row, url, when, words
@@ -172,7 +172,7 @@ def _page(request: PageRequest, base: str, limit: int, fields: Mapping[str, Any]
     memories = page["memories"]
     if before is None and memories:
         latest = max(datetime.fromisoformat(memory["created_at"]) for memory in memories)
-        before = max(request.now, latest) + timedelta(microseconds=1)
+        before = later(max(request.now, latest), timedelta(microseconds=1))
     rows = [row(memory, request.zone, by_event=fields.get("order") == "happened") for memory in memories]
     query = {**conditions(request), "until": first(request.query, "until"), "before": _text(before)}
     goes_on = offset + limit < page["total"]

@@ -18,7 +18,7 @@ from typing import Final, NamedTuple
 
 from ...errors import IdentityMissing, SteeltrapError, TokenRefused, Unavailable
 from ...invoke import Door, refusal
-from ...model import Caller
+from ...model import Caller, later
 from ...ports import SharedFolder
 from ..auth.api_keys import ApiKeys
 from ..auth.identity import Identity, Scope, one_header
@@ -66,7 +66,7 @@ class Sessions:
             self.keys.holder(api_key.id, {"headers": ()})
         except TokenRefused:
             return None
-        session = _Session(api_key.id, int((self.now() + _LIFE).timestamp()), secrets.token_hex(16))
+        session = _Session(api_key.id, int(later(self.now(), _LIFE).timestamp()), secrets.token_hex(16))
         return f"{session}.{self._signature(session)}"
 
     def caller(self, scope: Scope) -> Caller | None:

@@ -16,7 +16,7 @@ from typing import Final
 
 import apsw
 
-from ...model import from_micros
+from ...model import from_micros, later
 from ...ports import Clock, Log, Marker, hour_of
 from ...text.words import WORDS_VERSION
 from ..sqlite.file import Kind
@@ -84,9 +84,9 @@ class DueWork:
         turns = connection.execute(f"SELECT 1 FROM open_turn JOIN memory USING (n) WHERE {where} LIMIT 1", (change,))
         times = [] if expires is None else [from_micros(expires)]
         if deleted is not None:
-            times.append(from_micros(deleted) + self._retention)
+            times.append(later(from_micros(deleted), self._retention))
         if turns.fetchone() is not None:
-            times.append(self._clock.now() + _TURNS_WAIT)
+            times.append(later(self._clock.now(), _TURNS_WAIT))
         if change is None and analysis_of(connection) < WORDS_VERSION:
             times.append(self._clock.now())
         return min(times, default=None)
