@@ -1,6 +1,7 @@
 """DynamoDB stores as tests open them: tables of their own, and an index that is told of every write."""
 
 import os
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from copy import deepcopy
@@ -12,6 +13,7 @@ from itertools import count
 from typing import Any
 from unittest.mock import patch
 
+from clock import SettableClock
 from components import check_wanted
 from spaces import in_time
 from steeltrap.ports import Clock, Deadline, Embedder, Index, MemoryStore
@@ -166,7 +168,8 @@ def stores(connect: Connect, names: tuple[str, str], indexing: Indexing, window:
 
     def open_store(clock: Clock, embedder: Embedder) -> MemoryStore:
         index = indexing(embedder)
-        opened.append(DynamoStore(*names, embedder, clock, index, connect=connect, window=window))
+        pause = clock.sleep if isinstance(clock, SettableClock) else time.sleep
+        opened.append(DynamoStore(*names, embedder, clock, index, connect=connect, window=window, pause=pause))
         tell(opened[-1], index)
         return opened[-1]
 

@@ -298,7 +298,7 @@ def test_vectors_made_for_a_memory_that_is_purged_meanwhile_are_taken_back(cloud
 def test_a_forgetting_of_a_user_that_was_cut_short_is_finished_by_the_next_write(
     cloud: Cloud, at: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("steeltrap.stores.dynamodb.store._FORGET_SECONDS", 1.0)
+    monkeypatch.setattr("steeltrap.stores.dynamodb.store._FORGET_SECONDS", 3.0)
     space = space_of(cloud.store(), "ana")
     for i in range(3):
         one = update(space, save(space, f"the heron {i}"), content="the otter")

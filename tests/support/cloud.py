@@ -45,8 +45,9 @@ class Cloud:
         """One more process over the same tables, with the cloud's index or another. With `telling` the index knows
         of each write at once."""
         index = index or self.index
-        store = DynamoStore(*self.names, embedder, clock or self.clock, index, connect=self.unruly, window=window)
-        store.tables._pause = self._pause
+        clock = clock or self.clock
+        pause, connect = self._pause, self.unruly
+        store = DynamoStore(*self.names, embedder, clock, index, connect=connect, window=window, pause=pause)
         if telling:
             tell(store, index)
         self.opened.append(store)

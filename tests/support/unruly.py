@@ -23,6 +23,17 @@ def refused(code: str, status: int = 400) -> Fault:
     return fault
 
 
+def conflicting(call: Callable[..., Any], request: dict[str, Any]) -> Any:
+    """Another transaction is at the item of the first action."""
+    others = [{"Code": "None"} for _ in request["TransactItems"][1:]]
+    answer = {
+        "Error": {"Code": "TransactionCanceledException", "Message": ""},
+        "ResponseMetadata": {"HTTPStatusCode": 400},
+        "CancellationReasons": [{"Code": "TransactionConflict"}, *others],
+    }
+    raise ClientError(answer, "TransactWriteItems")  # type: ignore[arg-type]
+
+
 def down(call: Callable[..., Any], request: dict[str, Any]) -> Any:
     """Nothing answers."""
     raise EndpointConnectionError(endpoint_url="http://nowhere")

@@ -20,6 +20,7 @@ from .items import Attributes, Item, Value, from_attributes, text, to_attributes
 
 _log = logging.getLogger("steeltrap")
 
+_BUSY: Final = "The memory store is busy; try again."
 _SILENT = "The memory store does not answer; try again."
 _MISCONFIGURED = "The memory store can't be reached with these settings: fix {what}; the log has the cause."
 
@@ -116,6 +117,10 @@ class Cancelled(Exception):
         self.reasons = list(reasons)
 
 
+class Contended(Exception):
+    """A transaction that did not happen, because another one was at one of the same items."""
+
+
 class Tables:
     """The two tables and the clients to them, each made at its first use. Safe for threads."""
 
@@ -135,8 +140,8 @@ class Tables:
         return Deadline.after(seconds, self._clock)
 
     def call(self, operation: str, request: Attributes, deadline: Deadline) -> Any:
-        """One request, repeated while that may help. Raises SteeltrapError, Cancelled."""
-        for pause in _pauses():
+        """One request, repeated while that may help. Raises SteeltrapError, Cancelled, Contended."""
+        for pause in pauses():
             seconds_left = deadline.left()
             try:
                 return getattr(self._client(seconds_left), operation)(**request)
@@ -198,12 +203,12 @@ class Tables:
 
     def _write_all(self, table: str, requests: Iterator[Attributes], deadline: Deadline) -> None:
         while block := list(islice(requests, _PUTS_AT_ONCE)):
-            pauses = _pauses()
+            waits = pauses()
             while block:
                 answer = self.call("batch_write_item", {"RequestItems": {table: block}}, deadline)
                 block = answer.get("UnprocessedItems", {}).get(table, [])
                 if block:
-                    self._wait(next(pauses), deadline)
+                    self.wait(next(waits), deadline)
 
     def _get(
         self, table: str, user: str, keys: Iterable[str], names: Sequence[str], deadline: Deadline
@@ -219,19 +224,20 @@ class Tables:
                 # "#n" stands for a name: many are reserved words.
                 request["ProjectionExpression"] = ", ".join(f"#{i}" for i in range(len(names)))
                 request["ExpressionAttributeNames"] = {f"#{i}": name for i, name in enumerate(names)}
-            pauses = _pauses()
+            waits = pauses()
             while request:
                 page = self.call("batch_get_item", {"RequestItems": {table: request}}, deadline)
                 for item in map(from_attributes, page["Responses"].get(table, ())):
                     items_by_key[text(item, "k")] = item
                 request = page.get("UnprocessedKeys", {}).get(table, {})
                 if request:
-                    self._wait(next(pauses), deadline)
+                    self.wait(next(waits), deadline)
         return items_by_key
 
-    def _wait(self, pause: float, deadline: Deadline) -> None:
+    def wait(self, pause: float, deadline: Deadline, *, why: str = _BUSY) -> None:
+        """Wait, if the deadline allows it. Raises Unavailable, which says why, where it doesn't."""
         if pause >= deadline.left():
-            raise Unavailable("The memory store is busy; try again.", part="store")
+            raise Unavailable(why, part="store")
         self._pause(pause)
 
     def load(self) -> None:
@@ -259,7 +265,8 @@ def _deletions(user: str, keys: Iterable[str]) -> Iterator[Attributes]:
     return ({"DeleteRequest": {"Key": to_attributes({"u": user, "k": key})}} for key in dict.fromkeys(keys))
 
 
-def _pauses() -> Iterator[float]:
+def pauses() -> Iterator[float]:
+    """Seconds to wait before each next attempt."""
     longest = _FIRST_PAUSE
     while True:
         # Full jitter: those who met once must not meet again.
@@ -267,12 +274,14 @@ def _pauses() -> Iterator[float]:
         longest = min(2 * longest, _LONGEST_PAUSE)
 
 
-def _refusal(error: Exception) -> Cancelled | None:
-    """The refusal that a condition means; None for any other failure."""
+def _refusal(error: Exception) -> Cancelled | Contended | None:
+    """The refusal that a condition means, or another transaction; None for any other failure."""
     if code_of(error) == "ConditionalCheckFailedException":
         item = error.response.get("Item")  # type: ignore[attr-defined]
         return Cancelled([("ConditionalCheckFailed", from_attributes(item) if item else None)])
     reasons = cancelled(error)
+    if reasons and codes_of(error) == {"TransactionConflict"}:
+        return Contended()
     if not any(reason.get("Code") == "ConditionalCheckFailed" for reason in reasons):
         return None
     return Cancelled(
@@ -342,19 +351,28 @@ class Action:
         return bool(self.set) and all(item.get(name) == value for name, value in self.set.items())
 
 
-def run(tables: Tables, user: str, actions: Sequence[Action], deadline: Deadline) -> None:
-    """Write all of the actions or none. Raises Cancelled with the reason of each, SteeltrapError."""
+def run(tables: Tables, user: str, actions: Sequence[Action], deadline: Deadline, *, gives_way: bool = False) -> None:
+    """Write all of the actions or none. Where another transaction is at one of the same items, it is tried again, or
+    with `gives_way` refused. Raises Cancelled with the reason of each, Contended, SteeltrapError."""
     if len(actions) == 1 and (actions[0].put is not None or actions[0].set or actions[0].remove):
         operation, request = _single(tables, user, actions[0])
     else:
         requests = [_in_transaction(tables, user, action) for action in actions]
         operation = "transact_write_items"
         request = {"TransactItems": requests, "ClientRequestToken": str(uuid4())}
-    try:
-        tables.call(operation, request, deadline)
-    except Cancelled as cancelled:
-        if not _was_done(actions, cancelled):
-            raise
+    waits = pauses()
+    while True:
+        try:
+            tables.call(operation, request, deadline)
+        except Cancelled as cancelled:
+            if not _was_done(actions, cancelled):
+                raise
+        except Contended:
+            if gives_way:
+                raise
+            tables.wait(next(waits), deadline)
+            continue
+        return
 
 
 def _was_done(actions: Sequence[Action], cancelled: Cancelled) -> bool:

@@ -85,6 +85,7 @@ def _put(partition: Partition, put: Action) -> None:
     whole = partition
     while True:
         partition = whole.within(WRITE_SECONDS)
+        read = partition.deadline.clock.monotonic()
         user = partition.user_item(USER)
         if not partition.admit(user):
             users.finish_forgetting(partition)
@@ -96,6 +97,7 @@ def _put(partition: Partition, put: Action) -> None:
             if cancelled.reasons[0] is not None:
                 raise
         else:
+            users.keep_known(partition, read)
             return
 
 

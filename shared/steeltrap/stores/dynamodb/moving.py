@@ -68,7 +68,7 @@ def clear(partition: Partition, move: str) -> None:
 
     Raises Cancelled where another move came between.
     """
-    users.run_beside(_is_reserved(move), users.removals(partition), partition)
+    users.remove_all(partition, _is_reserved(move))
 
 
 def release(partition: Partition, source: str) -> None:

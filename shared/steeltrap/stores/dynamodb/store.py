@@ -1,6 +1,7 @@
 """Every user's partition in the two tables."""
 
 import threading
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
@@ -44,8 +45,9 @@ class DynamoStore:
         connect: Connect | None = None,
         window: timedelta = WINDOW,
         at_close: Callable[[], None] | None = None,
+        pause: Callable[[float], None] = time.sleep,
     ) -> None:
-        self.tables = Tables(connect or connecting(), memory_table, usage_table, clock)
+        self.tables = Tables(connect or connecting(), memory_table, usage_table, clock, pause)
         self._embedder = embedder
         self._clock = clock
         self._index = index

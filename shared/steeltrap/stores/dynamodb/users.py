@@ -9,11 +9,11 @@ from secrets import token_hex
 from typing import Any, Final
 
 from ...errors import SteeltrapError
-from ...model import UserRef, from_micros, to_micros
+from ...model import UserRef, from_micros, later, to_micros
 from ...ports import TOMBSTONE_SECONDS, Amount, Levels
 from ...text.words import WORDS_VERSION
 from . import items, keys
-from .client import Action, Cancelled, Tables, groups, run
+from .client import Action, Cancelled, Contended, Tables, groups, pauses, run
 from .items import Item, Value, from_attributes, number, text, to_attributes
 from .partition import Partition, require_here
 
@@ -21,6 +21,9 @@ _SECONDS: Final = 1.0
 """How long a call waits for its counter at most."""
 _AMOUNT_LIVES: Final = timedelta(days=1)
 _AMOUNT: Final = "amount"
+LATE_SECONDS: Final = 1.0
+"""A write that takes longer looks once more whether its user was forgotten meanwhile."""
+_BEING_FORGOTTEN: Final = "All memories of this user are being forgotten right now; try again in a moment."
 
 
 class DynamoCounters:
@@ -49,7 +52,7 @@ class DynamoCounters:
         return Amount(memories=number(item, "memories"), bytes=number(item, "bytes"), measured_at=measured_at)
 
     def set_amount(self, user: UserRef, amount: Amount) -> None:
-        ends = amount.measured_at + _AMOUNT_LIVES
+        ends = later(amount.measured_at, _AMOUNT_LIVES)
         values: Mapping[str, Value] = {
             ":memories": amount.memories,
             ":bytes": amount.bytes,
@@ -213,24 +216,65 @@ def finish_forgetting(partition: Partition) -> None:
     """Remove all items of a user whose forgetting was begun, the user's own last.
 
     Each transaction checks that this forgetting still goes on. Where another call has finished it, what the user saved
-    since stays.
+    since stays. Of several calls that do this at once, DynamoDB lets one write: the others wait, and look at what is
+    left.
     """
-    tables, user = partition.tables, partition.key
+    tables, clock = partition.tables, partition.deadline.clock
+    began: dict[Value, float] = {}
+    waits = pauses()
     while forgetting := (partition.user_item(("k", "forgetting")) or {}).get("forgetting"):
+        ends = began.setdefault(forgetting, clock.monotonic()) + LATE_SECONDS
         is_forgotten = Action(keys.USER, "#forgetting = :forgetting", {":forgetting": forgetting})
-        with suppress(Cancelled):  # another one has finished it, or goes on
-            run_beside(is_forgotten, removals(partition), partition)
-            run(tables, user, [replace(is_forgotten, delete=True)], partition.deadline)
+        try:
+            remove_all(partition, is_forgotten, gives_way=True)
+            if (left := ends - clock.monotonic()) > 0:
+                tables.wait(left, partition.deadline, why=_BEING_FORGOTTEN)
+                remove_all(partition, is_forgotten, gives_way=True)
+            last = replace(is_forgotten, delete=True)
+            run(tables, partition.key, [last], partition.deadline, gives_way=True)
+        except Cancelled:
+            continue  # another one has finished it, or goes on
+        except Contended:
+            tables.wait(next(waits), partition.deadline, why=_BEING_FORGOTTEN)
 
 
-def run_beside(check: Action, actions: Iterable[Action], partition: Partition) -> None:
-    """Run actions in transactions, each of which checks the same. Raises Cancelled."""
+def keep_known(partition: Partition, read: float) -> None:
+    """Make sure that a user to whom something was written is known of, though the user's own item, which was read at a
+    time, was not checked with it.
+
+    A forgetting waits for `LATE_SECONDS` for who has read the item before, so only a write that took longer can have
+    come too late for it.
+    """
+    if partition.deadline.clock.monotonic() - read < LATE_SECONDS:
+        return
+    with suppress(SteeltrapError, Cancelled):  # it is written, whatever comes of this
+        user = partition.user_item()
+        if user is None:
+            run(partition.tables, partition.key, [creation(partition)], partition.deadline)
+        elif "forgetting" in user:
+            finish_forgetting(partition)
+
+
+def run_beside(check: Action, actions: Iterable[Action], partition: Partition, *, gives_way: bool = False) -> None:
+    """Run actions in transactions, each of which checks the same. Raises Cancelled, Contended."""
     for group in groups(actions, beside=1):
-        run(partition.tables, partition.key, [check, *group], partition.deadline)
+        run(partition.tables, partition.key, [check, *group], partition.deadline, gives_way=gives_way)
 
 
-def removals(partition: Partition) -> Iterator[Action]:
-    """Remove all items of a user but the user's own; tombstones stand where memories were."""
+def remove_all(partition: Partition, check: Action, *, gives_way: bool = False) -> None:
+    """Remove all items of a user but the user's own, in transactions each of which checks the same; tombstones stand
+    where memories were. Raises Cancelled where the check fails, Contended."""
+    while True:
+        try:
+            run_beside(check, _removals(partition), partition, gives_way=gives_way)
+            return
+        except Cancelled as cancelled:
+            if cancelled.reasons[0] is not None:
+                raise
+            # A memory was written after it was listed.
+
+
+def _removals(partition: Partition) -> Iterator[Action]:
     ttl = partition.now() // 1_000_000 + TOMBSTONE_SECONDS
     for item in partition.items("k >= :first", {":first": " "}, ProjectionExpression="k, w, made, gone"):
         key = text(item, "k")
@@ -239,7 +283,9 @@ def removals(partition: Partition) -> Iterator[Action]:
         elif key != keys.USER and "gone" not in item:
             w, created = partition.stamp(number(item, "w")), number(item, "made")
             stone = items.tombstone(partition.key, keys.id_of(key), w=w, created=created, ttl=ttl)
-            yield Action(key, put=stone, replaced_bytes=_largest(key))
+            # An index takes no tombstone that is older than what it replaces.
+            is_newer = "attribute_not_exists(#k) OR #w < :w"
+            yield Action(key, is_newer, {":w": w}, put=stone, replaced_bytes=_largest(key))
     for item in partition.tables.usage_items(partition.key, partition.deadline):
         yield Action(text(item, "k"), delete=True, table=partition.tables.usage)
 

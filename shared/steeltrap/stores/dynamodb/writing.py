@@ -118,6 +118,7 @@ class _Commit:
         self._closed = [id for id in map(canonical, batch.closed) if id]
         self._duplicates = duplicates
         self._snapshot = snapshot
+        self._began = 0.0
         self._read: dict[str, Item] = {}
         self._positions: dict[str, int] | None = None
         self._written_ids: set[str] = set()
@@ -156,12 +157,14 @@ class _Commit:
         except (ChangedSinceRead, Conflict, NotFound, MovedAway):
             self._remove_pieces(plan)
             raise
+        users.keep_known(self._partition, self._began)
         if plan.late:
             self._partition.tables.delete_all(self._partition.key, plan.late, self._partition.deadline)
 
     def _look(self) -> dict[str, int]:
         """Read what the batch touches; the versions of the memories that are stored. Counters of conversations go on
         meanwhile."""
+        self._began = self._partition.deadline.clock.monotonic()
         item_keys = {keys.memory(write.entry.memory.id) for write in self._batch.writes if self._reads_first(write)}
         item_keys |= {keys.memory(id) for id in self._closed} | self._refused_keys
         if self._batch.is_guarded:
@@ -198,7 +201,7 @@ class _Commit:
             or len(self._batch.writes) >= _FEW
         ):
             return None
-        self._read, self._user = {}, snapshot.user
+        self._read, self._user, self._began = {}, snapshot.user, snapshot.began
         return dict.fromkeys(targets, 0)
 
     def _fetched(self, item_keys: set[str]) -> dict[str, int]:
