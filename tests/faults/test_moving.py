@@ -2,18 +2,25 @@
 
 import shutil
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
 import pytest
 
-from faults.moving_sides import ANA, Open, cut_short, killed, move
+from embedding import HashedWords
+from faults.moving_sides import ANA, KEPT, Open, cut_short, killed, move
 from spaces import in_time
 from steeltrap.errors import Conflict, SteeltrapError, Unavailable
 from steeltrap.ports import Deadline
 from steeltrap.runtime import SystemClock
+from steeltrap.stores.logs.folder import FolderLogs
 from steeltrap.stores.replica import ReplicaStore, history, moving
 from steeltrap.stores.replica.file import ReplicaFile
+from steeltrap.stores.replica.moving import move_user
+from steeltrap.stores.sqlite import SqliteStore
+from steeltrap.stores.sqlite.connection import DamagedFile
 from steeltrap.stores.sqlite.file import Kind, UserFile
 
 FILES = [("folder", "log"), ("log", "folder"), ("folder", "folder-2"), ("log", "log-2")]
@@ -341,3 +348,35 @@ def test_older_rows_are_not_taken_for_what_was_moved(open_side: Open, tmp_path: 
     copy.rename(tmp_path / "folder")
     with pytest.raises(Conflict, match="The target has other memories"):
         move(second, open_side("folder"))
+
+
+@pytest.mark.parametrize(
+    ("source", "target"), [("folder", "log"), ("log", "folder"), ("log", "aws"), ("folder", "aws")]
+)
+def test_the_source_is_named_whose_file_is_damaged(open_side: Open, tmp_path: Path, source: str, target: str) -> None:
+    side = open_side(source)
+    for number in range(30):
+        side.ask("core.save", content=f"the heron waits {number:03} " * 20)
+    path = side.store.path(ANA)  # type: ignore[attr-defined]
+    side.store.close()
+    content = bytearray(path.read_bytes())
+    at = content.rindex(b"waits 017") // 4096 * 4096
+    content[at : at + 64] = b"\x90" * 64
+    path.write_bytes(content)
+    damaged, new = replace(side.place, store=_opened_again(tmp_path, source)), open_side(target)
+    with closing(damaged.store):
+        if source == "folder":
+            with pytest.raises(DamagedFile, match=f"{path.name} is damaged and was left as it is: run `steeltrap doc"):
+                move_user(ANA, damaged, new.place, in_time())
+        else:
+            with pytest.raises(DamagedFile, match="They are in the log, from which it is made again: try again"):
+                move_user(ANA, damaged, new.place, in_time())
+            assert move_user(ANA, damaged, new.place, in_time()) == 30
+
+
+def _opened_again(tmp_path: Path, kind: str) -> SqliteStore:
+    """A store over the files of the first side."""
+    if kind == "folder":
+        return SqliteStore(tmp_path / "folder", HashedWords(), SystemClock(), retention=KEPT)
+    logs = FolderLogs(tmp_path / "log")
+    return ReplicaStore(tmp_path / "cache-0", logs, HashedWords(), SystemClock(), retention=KEPT)

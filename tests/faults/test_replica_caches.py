@@ -239,6 +239,25 @@ def test_a_damaged_file_stays_until_the_log_can_be_read(opening: Open, monkeypat
     assert [memory.content for memory in space_of(store, "ana").walk()] == ["the heron waits"]
 
 
+def test_a_damaged_file_that_is_ahead_of_its_log_stays_for_every_process(opening: Open, tmp_path: Path) -> None:
+    with closing(opening()) as store:
+        for number in range(30):
+            save(space_of(store, "ana"), f"the heron waits {number:03} " * 20)
+        path = store.path(UserRef("ana"))
+    _damage_one_page(path, b"waits 017")
+    with closing(opening()) as store:
+        space_of(store, "ana").sessions()
+        with pytest.raises(Unavailable, match="They are in the log"):
+            list(space_of(store, "ana").walk())
+    [latest] = [entry for entry in (tmp_path / "log" / "u").rglob("*") if entry.name.endswith(f"{30:012}")]
+    latest.unlink()  # the bucket was rolled back
+    before = path.read_bytes()
+    for _ in range(2):
+        with closing(opening()) as store, pytest.raises(Unavailable, match="entries are missing"):
+            list(space_of(store, "ana").walk())
+    assert path.read_bytes() == before
+
+
 def test_a_log_that_is_damaged_itself_is_an_error_that_no_repetition_mends(opening: Open) -> None:
     with closing(opening()) as store:
         save(space_of(store, "ana"), "the heron waits")

@@ -20,7 +20,7 @@ from ..ports.space import Beside, Stored
 from ..record import to_image
 from .dynamodb import DynamoStore, moving
 from .dynamodb.client import Cancelled
-from .replica.moving import MOVE, came_between, differs, reading, require_room, require_unmoved, sign
+from .replica.moving import MOVE, came_between, differs, reading, reading_rows, require_room, require_unmoved, sign
 from .sqlite import SqliteStore
 from .sqlite import moving as rows
 from .sqlite.header import MOVED_TO
@@ -96,7 +96,7 @@ class TablePlace:
 
     def take(self, user: UserRef, path: Path, source: str, move: str, deadline: Deadline) -> int:
         partition, tally = self.store.partition(user, deadline), Tally()
-        with _alone(), reading(path) as connection:
+        with _alone(), reading(path) as connection, reading_rows(path):
             connection.execute("BEGIN")
             if sign(connection) != (self.name, move):
                 raise came_between()

@@ -23,7 +23,7 @@ from ..sqlite.header import Header
 from ..sqlite.opening import READER_KIB, Identity, Opened, identity
 from ..sqlite.scrubbing import Reserve
 from .bases import remove_copies
-from .caching import discard, forget_damage, hold_open, is_noted_damaged, note_damaged, remove_file
+from .caching import discard, forget_damage, hold_open, note_damaged, noted_damage, remove_file
 from .entries import damaged
 from .position import Position, open_replica, read_position
 
@@ -115,7 +115,8 @@ class CachedFile(UserFile, ABC):
             raise error
         self._is_damaged, self._damaged_file = True, file
         if file is not None:
-            note_damaged(self.path, file)
+            self._highest = max(self._highest, noted_damage(self.path, file) or 0)
+            note_damaged(self.path, file, self._highest)
 
     def _look_for_damage(self) -> bool:
         """Whether the file is damaged, as far as a call has met it: of a file that this process has not used yet, one
@@ -124,8 +125,9 @@ class CachedFile(UserFile, ABC):
             file = identity(self.path)
             if file is None:
                 forget_damage(self.path)
-            elif is_noted_damaged(self.path, file):
+            elif (n := noted_damage(self.path, file)) is not None:
                 self._is_damaged, self._damaged_file = True, file
+                self._highest = max(self._highest, n)
         return self._is_damaged
 
     def _make_again(self, deadline: Deadline) -> None:
@@ -166,6 +168,11 @@ class CachedFile(UserFile, ABC):
             if self._is_damaged and (isinstance(error, DamagedFile) or not isinstance(error, Unavailable)):
                 raise DamagedFile(_MADE_AGAIN, retryable=True) from error
             raise
+
+    @contextmanager
+    def noting_damage(self) -> Iterator[None]:
+        with self._noting_damage():
+            yield
 
     @contextmanager
     def _reading_unchecked(self) -> Iterator[apsw.Connection | None]:

@@ -97,12 +97,12 @@ def current_at(path: Path) -> datetime | None:
     return None
 
 
-def note_damaged(path: Path, file: Identity) -> None:
-    """Note that a file is damaged, for whichever process uses it next."""
+def note_damaged(path: Path, file: Identity, n: int) -> None:
+    """Note that a file is damaged, for whichever process uses it next, and up to which entry it had come."""
     with suppress(OSError):
         note = _damage_note(path)
         _make(note)
-        note.write_text(repr(file))
+        note.write_text(f"{file!r} {n}")
 
 
 def forget_damage(path: Path) -> None:
@@ -111,11 +111,13 @@ def forget_damage(path: Path) -> None:
         _damage_note(path).unlink()
 
 
-def is_noted_damaged(path: Path, file: Identity) -> bool:
-    """Whether the file that is at a path was noted as damaged."""
+def noted_damage(path: Path, file: Identity) -> int | None:
+    """Up to which entry a file had come, at least, that was noted as damaged; None for one that was not."""
     with suppress(OSError):
-        return _damage_note(path).read_text() == repr(file)
-    return False
+        of, _, n = _damage_note(path).read_text().rpartition(" ")
+        if of == repr(file) and n.isdecimal():
+            return int(n)
+    return None
 
 
 def _make(marker: Path) -> None:

@@ -24,7 +24,7 @@ from ..sqlite.opening import READER_KIB
 from .applying import apply_patchsets, fingerprint
 from .bases import unpacked
 from .entries import LogEntry, damaged, unpack
-from .moving import replace_rows
+from .moving import DamagedRows, replace_rows
 from .position import open_replica
 
 _BLOCK: Final = 256
@@ -123,4 +123,7 @@ def put_back(file: UserFile, past: Path, deadline: Deadline) -> None:
         connection.execute("UPDATE meta SET value = ? WHERE key = 'generation'", (token_hex(8),))
         remove_meta(connection, UNFINISHED)
 
-    file.transaction("move", redo, deadline)
+    try:
+        file.transaction("move", redo, deadline)
+    except DamagedRows as error:
+        raise error.damage from error

@@ -24,8 +24,8 @@ import apsw
 from ...errors import Conflict, SteeltrapError, Unavailable, moved_away
 from ...model import UserRef
 from ...ports import Deadline
-from ..sqlite.connection import translated
-from ..sqlite.file import T, UserFile
+from ..sqlite.connection import DamagedFile, translated
+from ..sqlite.file import T
 from ..sqlite.header import MOVED_TO, read_meta, remove_meta
 from ..sqlite.schema import TABLES
 from ..sqlite.store import SqliteStore
@@ -93,7 +93,7 @@ class FilePlace:
     store: SqliteStore
 
     def meta(self, user: UserRef, deadline: Deadline) -> Mapping[str, Any]:
-        return _meta(self.store.open_file(user, deadline))
+        return self.store.open_file(user, deadline).meta()
 
     def reserve(self, user: UserRef, source: str, move: str, deadline: Deadline) -> None:
         self._write(user, lambda connection: _reserve(connection, user, source, move), deadline)
@@ -115,7 +115,12 @@ class FilePlace:
 
     @contextmanager
     def rows(self, user: UserRef, deadline: Deadline) -> Iterator[Path]:
-        yield self.store.open_file(user, deadline).path
+        file = self.store.open_file(user, deadline)
+        try:
+            yield file.path
+        except DamagedRows as error:
+            with file.noting_damage():
+                raise error.damage from error
 
     def take(self, user: UserRef, path: Path, source: str, move: str, deadline: Deadline) -> int:
         return self._write(user, lambda connection: _take(connection, path, source, self.name, move), deadline)
@@ -168,21 +173,31 @@ def copy_user(user: UserRef, source: FilePlace, target: FilePlace, deadline: Dea
 
     Raises Conflict where the target has memories of the user, MovedAway, Unavailable.
     """
-    old, new = source.store.open_file(user, deadline), target.store.open_file(user, deadline)
-    meta = _meta(old)
+    meta, new = source.meta(user, deadline), target.store.open_file(user, deadline)
     if MOVED_TO in meta:
         raise moved_away(meta[MOVED_TO])
     if not meta:
         return None
-    return new.transaction("move", lambda connection, _: _copy(connection, old), deadline)
+    with source.rows(user, deadline) as path:
+        return new.transaction("move", lambda connection, _: _copy(connection, path), deadline)
 
 
-def _meta(file: UserFile) -> Mapping[str, Any]:
-    """The `meta` of a file; nothing where there is no file."""
-    if not file.is_there():
-        return {}
-    with reading(file.path) as connection:
-        return read_meta(connection)
+class DamagedRows(Exception):
+    """The file is damaged whose rows are read, and not the one in whose transaction they are written."""
+
+    def __init__(self, damage: DamagedFile) -> None:
+        super().__init__(damage.message)
+        self.damage = damage
+
+
+@contextmanager
+def reading_rows(path: Path) -> Iterator[None]:
+    """Read rows of a file. Raises DamagedRows, Unavailable."""
+    try:
+        with translated(path):
+            yield
+    except DamagedFile as damage:
+        raise DamagedRows(damage) from damage
 
 
 def reading(path: Path) -> "closing[apsw.Connection]":
@@ -282,11 +297,11 @@ def _take(connection: apsw.Connection, path: Path, source: str, target: str, mov
     return _count(connection)
 
 
-def _copy(connection: apsw.Connection, old: UserFile) -> int:
+def _copy(connection: apsw.Connection, path: Path) -> int:
     """Put the rows of a file into an empty one; how many memories they are."""
     if connection.execute("SELECT 1 FROM meta").get:
         raise _has_others()
-    replace_rows(connection, old.path)
+    replace_rows(connection, path)
     remove_meta(connection, MOVED_TO)
     return _count(connection)
 
@@ -298,19 +313,22 @@ def _count(connection: apsw.Connection) -> int:
 def replace_rows(connection: apsw.Connection, path: Path) -> None:
     """Put the rows of another file as of one moment in place of those of a file, in a transaction, and compare them.
 
-    Raises Unavailable for a file with other tables.
+    Raises Unavailable for a file with other tables, DamagedRows.
     """
     with reading(path) as reader:
         reader.execute("BEGIN")
         for table in TABLES:
-            columns = _columns(reader, table)
+            with reading_rows(path):
+                columns = _columns(reader, table)
             if columns != _columns(connection, table):
                 raise newer()
             connection.execute(f"DELETE FROM {table}")
             places = ", ".join("?" * len(columns))
-            for rows in _blocks(reader, f"SELECT {', '.join(columns)} FROM {table}"):
+            for rows in _read_blocks(reader, f"SELECT {', '.join(columns)} FROM {table}", path):
                 connection.executemany(f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({places})", rows)
-        if _digest(reader) != _digest(connection):
+        with reading_rows(path):
+            digest = _digest(reader)
+        if digest != _digest(connection):
             raise differs()
 
 
@@ -322,6 +340,11 @@ def _blocks(connection: apsw.Connection, query: str) -> Iterator[list[tuple[Any,
     cursor = connection.execute(query)
     while rows := list(islice(cursor, _BLOCK)):
         yield rows
+
+
+def _read_blocks(reader: apsw.Connection, query: str, path: Path) -> Iterator[list[tuple[Any, ...]]]:
+    with reading_rows(path):
+        yield from _blocks(reader, query)
 
 
 def _digest(connection: apsw.Connection) -> bytes:

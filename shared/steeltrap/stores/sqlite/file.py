@@ -236,6 +236,18 @@ class UserFile:
                     return
             self._open_reader()
 
+    def meta(self) -> Mapping[str, Any]:
+        """All that the file says of its user, also where the memories were moved; nothing where there is no file."""
+        if not self.is_there():
+            return {}
+        with self._reading_unchecked() as connection:
+            return {} if connection is None else read_meta(connection)
+
+    @contextmanager
+    def noting_damage(self) -> Iterator[None]:
+        """Let the file know of damage that others meet who read it by its path."""
+        yield
+
     @contextmanager
     def searching(self) -> Iterator[tuple[apsw.Connection, Index] | None]:
         """The reading connection and an index that has all that is committed, or None without a file."""
