@@ -37,6 +37,11 @@ from collections.abc import Collection, Iterator
 from typing import Any, ClassVar, Final
 
 
+def counted(number: int, one: str, many: str) -> str:
+    """A number and its noun, for a sentence."""
+    return f"{number:,} {one if number == 1 else many}"
+
+
 class SteeltrapError(Exception):
     """A failure that the caller sees.
 

@@ -159,8 +159,7 @@ class Run:
             try:
                 is_new = work(user, self._call(user, seconds))
             except MovedAway as error:
-                self.moved += 1
-                self.report(user, error)
+                self._pass_over(user, error)
             except SteeltrapError as error:
                 self._fail(user, error)
             else:
@@ -200,6 +199,8 @@ class Run:
         try:
             self.memories += self._call(user, EMBED_SECONDS).space.reembed(entries, start)
             self.users += 1
+        except MovedAway as error:
+            self._pass_over(user, error)
         except SteeltrapError as error:
             self._fail(user, error)
 
@@ -212,6 +213,10 @@ class Run:
 
     def _call(self, user: UserRef, seconds: float = USER_SECONDS) -> Call:
         return self.call_for(Caller(user), seconds=seconds)
+
+    def _pass_over(self, user: UserRef, error: MovedAway) -> None:
+        self.moved += 1
+        self.report(user, error)
 
     def _fail(self, user: UserRef | None, error: SteeltrapError) -> None:
         self.failed += 1

@@ -90,7 +90,7 @@ def test_sweep_removes_old_tombstones_of_the_index(
         pass
     if by == "command":
         swept = run("sweep").stdout
-        assert swept == "0 memories of 1 users were purged. 1 tombstones were removed from the search index.\n"
+        assert swept == "0 memories of 1 user were purged. 1 tombstone was removed from the search index.\n"
     else:
         assert index_handler(open=own_upkeep)({"source": "aws.events"}, None) == {"tombstones": 1}
     assert run("verify").exit_code == 0

@@ -111,6 +111,13 @@ def test_doctor_finds_a_client_that_starts_what_is_gone_and_a_file_that_is_none(
     assert "Nothing was changed" not in result.stdout
 
 
+def test_doctor_counts_the_files_that_are_intact(run):
+    run("remember", "Ana likes tea", "--user", "ana")
+    assert "1 user's file is intact." in run("doctor").stdout
+    run("remember", "Bob likes tea", "--user", "bob")
+    assert "2 users' files are intact." in run("doctor").stdout
+
+
 def test_doctor_reads_the_hooks_log_of_the_last_days(run, data, monkeypatch):
     run("remember", "something")
     path = data / "hooks" / "hooks.log"
@@ -120,7 +127,7 @@ def test_doctor_reads_the_hooks_log_of_the_last_days(run, data, monkeypatch):
     hook_command.log(str(data), "prompt", "the server answered 500.")
     result = run("doctor", "--json")
     assert (result.exit_code, ("hooks", "warning") in checks(result)) == (0, True)
-    assert "1 failures in the last 7 days" in result.stdout
+    assert "1 failure in the last 7 days" in result.stdout
     assert "prompt: the server answered 500." in result.stdout
     monkeypatch.setenv("STEELTRAP_HOOKS", "off")
     assert "Switched off by the setting `hooks`" in run("doctor").stdout
@@ -232,6 +239,7 @@ def test_another_embedder_is_a_conflict_until_reembed(run, monkeypatch):
         "users": 1,
         "memories": 1,
         "already": 0,
+        "moved": 0,
         "failed": 0,
     }
     assert "Ana likes tea" in run("recall", "tea").stdout
@@ -298,7 +306,13 @@ def test_reembed_that_was_interrupted_keeps_what_is_done_and_goes_on_with_the_ot
         stopped = run("reembed")
     assert stopped.exit_code == 130
     assert "2 of 3 users have the new vectors" in stopped.stderr
-    assert json.loads(run("reembed", "--json").stdout) == {"users": 1, "memories": 1, "already": 2, "failed": 0}
+    assert json.loads(run("reembed", "--json").stdout) == {
+        "users": 1,
+        "memories": 1,
+        "already": 2,
+        "moved": 0,
+        "failed": 0,
+    }
     assert json.loads(run("reembed", "--all", "--json").stdout)["users"] == 3
     for user in ("ana", "bob", "eve"):
         assert f"{user} likes tea" in run("recall", "tea", "--user", user).stdout
@@ -380,7 +394,7 @@ def test_migrate_brings_the_memories_of_a_log_to_this_release_and_says_what_it_d
 
     run("remember", "Ana likes tea")
     assert run("admin", "migrate").stdout == (
-        "The memories of 0 users were migrated. Those of 1 users are up to date.\n"
+        "The memories of 0 users were migrated. Those of 1 user are up to date.\n"
     )
     monkeypatch.setenv("STEELTRAP_STORE", (tmp_path / "log").as_uri())
     run("remember", "Ana likes coffee")

@@ -49,7 +49,8 @@ def ranked(
 ) -> list[dict[str, object]]:
     """The results of a search, each with why it was found, after the contents were saved a second apart."""
     for content in contents:
-        door.invoke("core.save", {"content": content}, caller)
+        saved = door.invoke("core.save", {"content": content}, caller)
+        assert saved.error is None, saved.body
         clock.advance(seconds=1)
     results: list[dict[str, object]] = door.invoke("core.search", {"query": query, "why": True}, caller).body["results"]
     return results

@@ -102,7 +102,7 @@ def test_a_list_that_is_asked_for_before_all_memories_are_here_is_never_short(op
 
 
 @pytest.mark.parametrize(("source", "target"), [("folder", "log"), ("log", "folder"), ("aws", "log"), ("log", "aws")])
-def test_a_sweep_passes_over_a_user_who_is_being_moved(
+def test_a_sweep_and_a_new_embedder_pass_over_a_user_who_is_being_moved(
     open_side: Open, caplog: pytest.LogCaptureFixture, source: str, target: str
 ) -> None:
     old, new = open_side(source), open_side(target)
@@ -117,9 +117,11 @@ def test_a_sweep_passes_over_a_user_who_is_being_moved(
         run = Run(store=side.store, call_for=side.door.call_for, report=report)
         run.sweep([ANA])
         assert (run.users, run.failed, run.moved) == (0, 0, 1)
+        run.reembed([ANA])
+        assert (run.users, run.failed, run.moved) == (0, 0, 2)
         if isinstance(side.store, SqliteStore):
             side.store.sweep()
-    assert refusals == [(ANA, MovedAway)] * 2
+    assert refusals == [(ANA, MovedAway)] * 4
     assert "a sweep failed" not in caplog.text
 
 

@@ -26,7 +26,7 @@ import tomlkit
 from tomlkit.exceptions import TOMLKitError
 from tomlkit.items import Table
 
-from ..errors import Conflict, InvalidInput
+from ..errors import Conflict, InvalidInput, counted
 from ..local_files import read_regular, replace_file
 from .installing import NAME, ConfigPart, is_own_server, own_hooks, without_own_hooks
 
@@ -331,7 +331,14 @@ class Change:
         visible = lines if whole else lines[:_LINES]
         hidden_count = len(lines) - len(visible)
         return "\n".join(
-            [*visible, *([f"... and {hidden_count:,} more lines; --verbose shows all."] if hidden_count else [])]
+            [
+                *visible,
+                *(
+                    [f"... and {counted(hidden_count, 'more line', 'more lines')}; --verbose shows all."]
+                    if hidden_count
+                    else []
+                ),
+            ]
         )
 
 

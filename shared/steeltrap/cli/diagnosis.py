@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from ..errors import InvalidInput, SteeltrapError
+from ..errors import InvalidInput, SteeltrapError, counted
 from ..installation import line_of, upgrade_advice
 from ..model import UserRef
 
@@ -222,7 +222,8 @@ def _files(folder: Path, embedder: "Embedder | None") -> Iterator[Finding]:
         fine += finding is None
         if finding is not None:
             yield finding
-    yield Finding("files", "fine", f"{fine:,} user files are intact." if fine else "Nothing else is stored yet.")
+    intact = counted(fine, "user's file is", "users' files are")
+    yield Finding("files", "fine", f"{intact} intact." if fine else "Nothing else is stored yet.")
 
 
 def _file(path: Path, embedder: "Embedder | None") -> Finding | None:
@@ -374,7 +375,7 @@ def _hooks(settings: "Settings") -> Finding:
     recent = [line for line in lines if line[:20] >= since]
     if not recent:
         return Finding("hooks", "fine", f"No hook failed in the last {_DAYS} days.")
-    sentence = f"{len(recent):,} failures in the last {_DAYS} days. The last one: {recent[-1]}"
+    sentence = f"{counted(len(recent), 'failure', 'failures')} in the last {_DAYS} days. The last one: {recent[-1]}"
     return Finding("hooks", "warning", sentence, f"If it goes on, correct what it names. All of them are in {path}.")
 
 

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from ..errors import counted
 from . import terminal
-from .session import Exit, complain, counted, say, write_json
+from .session import Exit, complain, say, write_json
 from .terminal import confirm, progress_bar
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from .. import record
 from ..engine import searching
-from ..errors import SteeltrapError
+from ..errors import SteeltrapError, counted
 from ..model import DEFAULT_SCOPE, Filter, Hit, JsonObject, Search
 from ..text.frames import excerpt
 from ..text.limits import check_scope
@@ -142,7 +142,8 @@ def _print(memory: CliSession, results: list[JsonObject], outcome: JsonObject, *
             say(("Less sure:", "dim"))
         _print_hit(hit, reader)
     if unseen:
-        complain(f"Only {unseen:,} messages of conversations are stored yet; search them with recall --turns.")
+        only = counted(unseen, "message of a conversation is", "messages of conversations are")
+        complain(f"Only {only} stored yet; search {'it' if unseen == 1 else 'them'} with recall --turns.")
     elif not results or outcome["kind"] in ("degraded", "offline"):
         nearest = outcome.get("nearest")
         sentence = memory.nothing_stored() if outcome["kind"] == "nothing_stored" else outcome["message"]

@@ -119,11 +119,6 @@ def read_stdin() -> str:
         raise InvalidInput("The text is not valid UTF-8; send it encoded as UTF-8.") from None
 
 
-def counted(number: int, one: str, many: str) -> str:
-    """A number and its noun."""
-    return f"{number:,} {one if number == 1 else many}"
-
-
 @dataclass(frozen=True, slots=True)
 class CliSession:
     """A door, who asks through it, and the settings that opened it."""

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TextIO
 
 import typer
 
-from ..errors import Conflict, InvalidInput, SteeltrapError, Unavailable
+from ..errors import Conflict, InvalidInput, SteeltrapError, Unavailable, counted
 from ..local_files import is_full
 from ..model import DEFAULT_SCOPE
 from . import terminal
@@ -150,9 +150,11 @@ def undo_import(memory: CliSession, id: str, *, as_json: bool) -> None:
         undone = _both(undone, further)
     if as_json:
         return write_json(undone)
-    say(f"Import {undone['id'][:8]} is undone: {undone['removed']:,} memories and messages erased.")
+    removed = counted(undone["removed"], "memory or message", "memories and messages")
+    say(f"Import {undone['id'][:8]} is undone: {removed} erased.")
     if undone["restored"]:
-        say(f"{undone['restored']:,} memories have their earlier text again.")
+        restored = counted(undone["restored"], "memory has its", "memories have their")
+        say(f"{restored} earlier text again.")
     if undone["left_total"]:
         say(f"Changed since, and left ({undone['left_total']:,}):")
         for item in undone["left"]:
@@ -351,7 +353,7 @@ def _say_preview(preview: Mapping[str, Any], reader: Reader) -> None:
     for item in preview["first"]:
         whole = item["content"] if "content" in item else " / ".join(item["begins"])
         say(short(whole))
-        about = [item["where"], *(f"{item['messages']} messages" for _ in item.get("begins", ())[:1])]
+        about = [item["where"], *(counted(item["messages"], "message", "messages") for _ in item.get("begins", ())[:1])]
         about += [field_line(name, item[name], reader) for name in _PREVIEWED if item.get(name)]
         say((f"      {'  '.join(about)}", "dim"))
     if (more := preview["items"] - len(preview["first"])) > 0:
@@ -380,7 +382,7 @@ def _say_files(files: Sequence[Mapping[str, Any]], total: int, *, written_label:
     for file in listed:
         say((f"  {file['name']:{width}}  {_of_file(file, written_label)}", "dim"))
     if total > len(listed):
-        say((f"  ... and {total - len(listed):,} more files.", "dim"))
+        say((f"  ... and {counted(total - len(listed), 'more file', 'more files')}.", "dim"))
 
 
 def _of_file(file: Mapping[str, Any], written_label: str) -> str:
@@ -449,4 +451,4 @@ def export(
     with progress_bar("Exporting", count(call, turns=turns)) as advance:
         memories = _export(call, path, turns=turns, replace=replace, advance=advance)
     if path != "-":
-        say(f"{memories:,} memories are in {path}.")
+        say(f"{counted(memories, 'memory is', 'memories are')} in {path}.")

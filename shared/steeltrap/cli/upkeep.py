@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, Annotated, Final, TypeVar
 
 import typer
 
+from ..errors import counted
 from ..servers.process.logs import log_to_stderr
 from . import terminal
-from .session import CliSession, Exit, as_typed, complain, counted, opened, say, write_json
+from .session import CliSession, Exit, as_typed, complain, opened, say, write_json
 from .terminal import confirm_forgetting, on_memory, progress_bar
 
 if TYPE_CHECKING:
@@ -76,9 +77,9 @@ def reembed(
         run = reembed_everyone(memory, again=all_users)
     sentence = embedded(run)
     if run.already:
-        sentence += f" {run.already:,} users had them already; --all re-embeds them."
-    report = {"users": run.users, "memories": run.memories, "already": run.already, "failed": run.failed}
-    _finish(report, as_json, sentence)
+        sentence += f" {counted(run.already, 'user', 'users')} had them already; --all re-embeds them."
+    report = {"users": run.users, "memories": run.memories, "already": run.already}
+    _finish(report | {"moved": run.moved, "failed": run.failed}, as_json, sentence + _passed_over(run))
 
 
 def embedded(run: "Run") -> str:
@@ -97,7 +98,7 @@ def reembed_everyone(memory: CliSession, *, again: bool = False) -> "Run":
     except KeyboardInterrupt:
         ready = run.users + run.already
         complain(
-            f"Stopped: {ready:,} of {len(users):,} users have the new vectors, the others still have their old "
+            f"Stopped: {ready:,} of {counted(len(users), 'user', 'users')} have the new vectors, the others their old "
             "ones. Run the same command again: it continues where it stopped."
         )
         raise
@@ -118,8 +119,11 @@ def sweep(memory: CliSession, as_json: terminal.Json = False) -> None:
     report = {"users": run.users, "memories": run.memories, "moved": run.moved, "failed": run.failed}
     if memory.settings.store_kind == "aws":
         _sweep_index(memory, report)
-        sweep_of_index = f" {report['tombstones']:,} tombstones were removed from the search index."
-    sentence = f"{report['memories']:,} memories of {report['users']:,} users were purged."
+        tombstones = counted(report["tombstones"], "tombstone was", "tombstones were")
+        sweep_of_index = f" {tombstones} removed from the search index."
+    users = counted(run.users, "user", "users")
+    verb = "was" if run.memories == 1 else "were"
+    sentence = f"{counted(run.memories, 'memory', 'memories')} of {users} {verb} purged."
     _finish(report, as_json, sentence + _passed_over(run) + sweep_of_index)
 
 
@@ -133,9 +137,9 @@ def migrate(memory: CliSession, as_json: terminal.Json = False) -> None:
     run = _run(memory)
     run.migrate(run.everyone())
     report = {"users": run.users, "already": run.already, "moved": run.moved, "failed": run.failed}
-    sentence = f"The memories of {run.users:,} users were migrated."
+    sentence = f"The memories of {counted(run.users, 'user', 'users')} were migrated."
     if run.already:
-        sentence += f" Those of {run.already:,} users are up to date."
+        sentence += f" Those of {counted(run.already, 'user', 'users')} are up to date."
     _finish(report, as_json, sentence + _passed_over(run))
 
 
@@ -342,7 +346,8 @@ def restore(
         )
     manifest = restored.manifest
     if manifest.left_out:
-        complain(f"The backup lacks {len(manifest.left_out):,} files that could not be copied when it was made.")
+        files = counted(len(manifest.left_out), "file", "files")
+        complain(f"The backup lacks {files} that could not be copied when it was made.")
     if as_json:
         folder_before = {} if restored.kept is None else {"kept": str(restored.kept)}
         return write_json(
@@ -421,7 +426,7 @@ def index(
     if as_json:
         write_json({"records": records})
     else:
-        say(f"{records:,} records of the stream were processed.")
+        say(f"{counted(records, 'record of the stream was', 'records of the stream were')} processed.")
 
 
 def reindex(
@@ -454,14 +459,15 @@ def reindex(
         write_json({"written": reindexed.written, "refused": reindexed.refused, "switched": reindexed.switched})
     else:
         searched = ", and the new index is in use" if reindexed.switched else ""
-        say(f"{reindexed.written:,} memories and tombstones were written{searched}.")
+        written = counted(reindexed.written, "memory or tombstone was", "memories and tombstones were")
+        say(f"{written} written{searched}.")
     if reindexed.refused:
         advice = (
             ""
             if reindexed.switched or user is not None
             else " The old index stays in use; --accept-refused switches anyway."
         )
-        complain(f"{reindexed.refused:,} were refused ({reindexed.why}).{advice}")
+        complain(f"{counted(reindexed.refused, 'was', 'were')} refused ({reindexed.why}).{advice}")
         raise typer.Exit(Exit.OTHER)
 
 

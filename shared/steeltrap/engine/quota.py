@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from .. import record
-from ..errors import OverQuota, SteeltrapError, Throttled
+from ..errors import OverQuota, SteeltrapError, Throttled, counted
 from ..model import Memory, UserRef
 from ..model.frozen import frozen
 from ..ports import Amount, Change, Clock, Close, Counters, Create, Space, memory_count
@@ -64,7 +64,9 @@ class Quota:
             return
         if count > limit:
             wait = 60 - second
-            raise Throttled(f"The limit is {limit:,} calls per minute: try again in {wait} s.", retry_after=wait)
+            raise Throttled(
+                f"The limit is {counted(limit, 'call', 'calls')} per minute: try again in {wait} s.", retry_after=wait
+            )
 
     def admit(self, space: Space, growth: Growth) -> None:
         """Raises Throttled for what would exceed the memories or bytes; what adds to neither is always admitted.
@@ -112,12 +114,12 @@ class Quota:
         return amount
 
     def _exceeded(self, amount: Amount, growth: Growth) -> Throttled | None:
-        wait = max(1.0, (amount.measured_at + MEASURED_AGAIN - self._now()).total_seconds())
+        wait = max(1.0, (amount.measured_at - self._now() + MEASURED_AGAIN).total_seconds())
         memories, bytes = self.quotas.max_memories, self.quotas.max_bytes
         if memories and growth.memories > 0 and amount.memories + growth.memories > memories:
             sentence = (
-                f"This would make {amount.memories + growth.memories:,} memories, and {memories:,} are allowed: delete "
-                "or consolidate some, or ask for a larger quota."
+                f"This would make {amount.memories + growth.memories:,} memories, and {counted(memories, 'is', 'are')} "
+                "allowed: delete or consolidate some, or ask for a larger quota."
             )
             quota = "memories"
         elif bytes and growth.bytes > 0 and amount.bytes + growth.bytes > bytes:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
 from typing import Any, Final, TypeVar
 
-from ..errors import InvalidInput, SteeltrapError
+from ..errors import InvalidInput, SteeltrapError, counted
 from ..model import Draft, Edit, JsonObject, Memory, Message, Outcome, OutcomeKind
 from ..text.schemas import cut
 from .call import Call, SecretsMode
@@ -103,7 +103,7 @@ def redaction_notice(secrets: Set[tuple[str, int]]) -> str | None:
     """A sentence for the caller on what was replaced in a call; None where nothing was."""
     if not secrets:
         return None
-    subject = "1 secret was" if len(secrets) == 1 else f"{len(secrets):,} secrets were"
+    subject = counted(len(secrets), "secret was", "secrets were")
     return f"{subject} replaced: {_listed(kind for kind, _ in secrets)}."
 
 

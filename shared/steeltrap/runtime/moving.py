@@ -13,7 +13,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final
 
-from ..errors import Conflict, InvalidInput, NotFound, SteeltrapError
+from ..errors import Conflict, InvalidInput, NotFound, SteeltrapError, counted
 from ..model import Difference, UserRef
 from ..ports import Clock, Deadline, Embedder, FileStore, MemoryStore
 from ..settings import Settings, read_settings
@@ -96,7 +96,8 @@ def restore(
         _copy_keys(backup, settings)
     if copies.failures:
         user, reason = copies.failures[0]
-        more = f" So it is for {len(copies.failures) - 1:,} others." if len(copies.failures) > 1 else ""
+        others = counted(len(copies.failures) - 1, "other", "others")
+        more = f" So it is for {others}." if len(copies.failures) > 1 else ""
         raise Conflict(f"{user.user_id} was not restored: {reason}{more} All others were.")
     return restored
 

@@ -7,6 +7,7 @@ from pydantic import Field
 
 from ...engine import reading, searching
 from ...engine.call import Call
+from ...errors import counted
 from ...model import Hit, Memory, Outcome, OutcomeKind, Search, Sized
 from ...ranking.budget import pack
 from ...text.dates import in_zone
@@ -97,7 +98,10 @@ def _empty(call: Call) -> str:
 def _cut(hits: Sequence[Hit], more: int) -> str:
     """The sentence on what a budget left out: results, and parts of the long ones."""
     parts = sum(hit.left_out > 0 for hit in hits)
-    cut = [f"{more} more memories" if more else "", f"parts of {parts} of these (…)" if parts else ""]
+    cut = [
+        counted(more, "more memory", "more memories") if more else "",
+        f"parts of {parts} of these (…)" if parts else "",
+    ]
     return "Left out: " + " and ".join(filter(None, cut)) if any(cut) else ""
 
 
@@ -112,7 +116,7 @@ def recent_memories(call: Call, input: RecentInput) -> str:
     page = reading.list_memories(call, shown_to(call), limit=input.limit, offset=input.offset)
     notice = call.offline_notice()
     if not page.memories:
-        nothing = f"No memories here; {page.total:,} are stored." if page.total else _empty(call)
+        nothing = f"No memories here; {counted(page.total, 'is', 'are')} stored." if page.total else _empty(call)
         return nothing if notice is None else f"{notice} {nothing}"
     lines, in_part = _fitting(call, page.memories, TOKENS)
     parts = [_today(call), *split_untrusted(page.memories, lines)]

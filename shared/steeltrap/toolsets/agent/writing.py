@@ -10,7 +10,7 @@ from ...engine import deleting, saving
 from ...engine.call import Call
 from ...engine.reading import bare_id, find, find_known, find_start, predecessors_of, short_ids
 from ...engine.secrets import redaction_notice
-from ...errors import InvalidInput, memory_not_found
+from ...errors import InvalidInput, counted, memory_not_found
 from ...model import DEFAULT_SCOPE, Draft, Memory, OutcomeKind
 from ...text.limits import check_id, start_of
 from ...text.matching import in_scopes
@@ -118,7 +118,7 @@ def forget_memory(call: Call, input: ForgetInput) -> str:
     answer = [
         "Deleted for good:"
         if not retention
-        else f"Deleted; undo_memory_change brings it back within {retention.days:,} days:",
+        else f"Deleted; undo_memory_change brings it back within {counted(retention.days, 'day', 'days')}:",
         fenced([line]),
     ]
     return "\n".join([*answer, *_recalled_again(call, predecessors)])

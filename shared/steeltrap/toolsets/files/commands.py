@@ -9,7 +9,7 @@ from pydantic import Field
 from ...engine import files
 from ...engine.call import Call
 from ...engine.secrets import redaction_notice
-from ...errors import InvalidInput
+from ...errors import InvalidInput, counted
 from ...model import MAX_FILE_BYTES
 from ...text.file_paths import ROOT, resolved, size_text
 from ...text.schemas import MaxBytes
@@ -129,7 +129,7 @@ def _range(lines: list[str], bounds: list[int] | None) -> tuple[int, list[str]]:
     if last < first or first > len(lines):
         raise InvalidInput(
             f"Invalid `view_range` parameter: {bounds}. It should be [start, end] with 1 <= start <= end, and the file "
-            f"has {len(lines):,} lines; an `end` of -1 is the last one."
+            f"has {counted(len(lines), 'line', 'lines')}; an `end` of -1 is the last one."
         )
     return first, lines[first - 1 : last]
 

@@ -8,6 +8,7 @@ from pydantic import AliasChoices, Field
 from ....engine import scopes
 from ....engine.call import Call
 from ....engine.scopes import CleanedUp, SessionUse
+from ....errors import counted
 from ...fields import Moment
 from . import ASSOCIATIVE
 from .views import Full, Levelled, LevelledInput, Minimal, Standard, Succeeded, answered
@@ -116,7 +117,7 @@ def _list(call: Call) -> SessionAnswer:
     now = call.now()
     return SessionAnswer(
         session_info=[_info(session, now) for session in sessions],
-        action_summary=f"{_counted(len(sessions), 'session')}.",
+        action_summary=f"{counted(len(sessions), 'session', 'sessions')}.",
         session_details=[_details(session, now) for session in sessions],
         affected_memories=[],
         cleanup_stats=_stats(CleanedUp(sessions=[], deleted=[])),
@@ -126,7 +127,8 @@ def _list(call: Call) -> SessionAnswer:
 def _cleanup(call: Call, input: SessionManageInput) -> SessionAnswer:
     now = call.now()
     cleaned = scopes.cleanup_sessions(call, timedelta(days=input.max_age_days), input.session_id)
-    summary = f"{_counted(len(cleaned.sessions), 'session')} ended, {_counted(len(cleaned.deleted), 'memory')} deleted"
+    deleted = counted(len(cleaned.deleted), "memory", "memories")
+    summary = f"{counted(len(cleaned.sessions), 'session', 'sessions')} ended, {deleted} deleted"
     summary += f", {cleaned.spared} pinned kept" * bool(cleaned.spared)
     summary += "; time ran out, call again" * cleaned.more
     return SessionAnswer(
@@ -162,8 +164,3 @@ def _stats(cleaned: CleanedUp) -> CleanupStats:
     return CleanupStats(
         sessions=len(cleaned.sessions), deleted=len(cleaned.deleted), spared=cleaned.spared, more=cleaned.more
     )
-
-
-def _counted(count: int, noun: str) -> str:
-    plural = noun.removesuffix("y") + "ies" if noun.endswith("y") else noun + "s"
-    return f"{count} {noun if count == 1 else plural}"

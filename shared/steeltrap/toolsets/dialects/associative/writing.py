@@ -8,8 +8,8 @@ from pydantic import Field
 from ....engine import deleting, reading, saving, updating
 from ....engine.call import Call
 from ....engine.saving import Saved
-from ....errors import Duplicate, InvalidInput, NotFound
-from ....model import DEFAULT_SCOPE, Draft, Edit, JsonObject, Memory
+from ....errors import Duplicate, InvalidInput, NotFound, counted
+from ....model import DEFAULT_SCOPE, Draft, Edit, JsonObject, Memory, later
 from ....ports import Guard
 from ...fields import Content, Moment, Scope
 from . import ASSOCIATIVE
@@ -273,8 +273,8 @@ def _update(call: Call, input: ManageInput) -> ManageAnswer:
 def _delete(call: Call, input: ManageInput) -> ManageAnswer:
     memory = deleting.delete(call, input.memory_id)
     retention = call.rules.retention
-    until = memory.deleted_at + retention if memory.deleted_at is not None and retention else None
-    undo = f" It can be restored for {retention.days} days." if until else ""
+    until = later(memory.deleted_at, retention) if memory.deleted_at is not None and retention else None
+    undo = f" It can be restored for {counted(retention.days, 'day', 'days')}." if until else ""
     return ManageAnswer(
         affected_count=1,
         summary=f"Deleted 1 memory from {preview(memory.scope, 50)}.{undo}",
