@@ -133,7 +133,7 @@ def test_a_damaged_file_is_left_out_and_named_and_the_others_are_backed_up(run, 
     assert file_of(target, "ana").relative_to(target).as_posix() not in files(target)
     restored = run("restore", target, data=tmp_path / "new")
     assert restored.exit_code == 0
-    assert "lacks 1 files" in restored.stderr
+    assert "lacks 1 file" in restored.stderr
     assert contents(run, tmp_path / "new", "bob") == {"the otter swims"}
 
 

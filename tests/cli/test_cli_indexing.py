@@ -40,7 +40,7 @@ def test_from_nothing_to_an_index_that_is_built_anew(name: str, run: Run) -> Non
         "refused": 0,
         "switched": False,
     }
-    assert run("reindex").stdout == "1 memories and tombstones were written, and the new index is in use.\n"
+    assert run("reindex").stdout == "1 memory or tombstone was written, and the new index is in use.\n"
     assert run("verify", "--user", "local").exit_code == 0
     assert "the heron eats fish" in run("recall", "heron").stdout
     doctor = run("doctor")
