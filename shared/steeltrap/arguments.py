@@ -23,6 +23,8 @@ from .tools import MAX_BODY_BYTES, GivenId, Tool
 _MAX_DIGITS: Final = 400
 _LONGEST_NAME: Final = 64
 _NULL: Final = "null"
+_BYTE_ORDER_MARK: Final = "\ufeff"
+"""PowerShell and editors of Windows write one before JSON."""
 _WRAPPERS: Final = ("arguments", "args", "input", "parameters", "params", "kwargs")
 _SEPARATORS: Final = str.maketrans("", "", "_- ")
 
@@ -30,7 +32,7 @@ _SEPARATORS: Final = str.maketrans("", "", "_- ")
 def decode(body: bytes | bytearray | str) -> JsonObject:
     """The JSON object of a request body; an empty body is {}. Raises InvalidInput."""
     try:
-        text = body if isinstance(body, str) else body.decode("utf-8")
+        text = (body if isinstance(body, str) else body.decode("utf-8")).removeprefix(_BYTE_ORDER_MARK)
     except UnicodeDecodeError:
         raise MalformedBody("The body is not valid UTF-8; send JSON encoded as UTF-8.") from None
     if not text or text.isspace():

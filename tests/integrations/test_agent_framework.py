@@ -60,6 +60,15 @@ def test_what_was_said_and_answered_is_stored_as_a_conversation(seam: Seam, prov
     ]
 
 
+@pytest.mark.parametrize("pasted", ["nul \x00", "half \ud83d"])
+def test_a_paste_with_characters_that_no_store_keeps_ends_no_run(
+    seam: Seam, provider: SteeltrapContextProvider, pasted: str
+) -> None:
+    run(seam, provider, f"{TEA} {pasted}")
+    later = run(seam, provider, f"{QUESTION} {pasted}")
+    assert any(TEA in line and "\ufffd" in line for line in later.recalled())
+
+
 def test_memories_of_other_agents_are_recalled_on_a_line_of_their_own(
     seam: Seam, provider: SteeltrapContextProvider
 ) -> None:

@@ -51,6 +51,21 @@ def test_the_story_of_all_libraries(seam: Seam) -> None:
     tell(LIBRARIES["google-adk"], seam)
 
 
+@pytest.mark.parametrize("pasted", ["nul \x00", "half \ud83d"])
+def test_a_paste_with_characters_that_no_store_keeps_costs_no_session(
+    seam: Seam, service: SteeltrapMemoryService, pasted: str
+) -> None:
+    seam.run(service.add_session_to_memory(session(event("e1", f"{TEA} {pasted}"), event("e2", "Noted."))))
+    [first, *_] = texts(found(seam, service, f"{TEA} {pasted}"))
+    assert TEA in first
+    assert "\ufffd" in first
+
+
+def test_a_long_question_is_searched_for_by_its_end(seam: Seam, service: SteeltrapMemoryService) -> None:
+    seam.run(service.add_session_to_memory(session(event("e1", TEA))))
+    assert TEA in texts(found(seam, service, "word " * 5000 + "What do I drink in the morning?"))
+
+
 def test_an_earlier_session_is_in_the_prompt_of_a_later_one(seam: Seam, service: SteeltrapMemoryService) -> None:
     _, said = seam.run(run(service, "ana", TEA, types.Part(text="Noted, green tea.")))
     seam.run(service.add_session_to_memory(said))

@@ -172,6 +172,22 @@ def test_a_value_that_is_too_large_is_refused_by_its_key(store: SteeltrapStore) 
         store.put(("test",), "the book", {"text": "x" * 40_000})
 
 
+@pytest.mark.parametrize(
+    ("value", "sentence"),
+    [
+        ({"text": "nul \x00"}, "`text` has a NUL character; leave it out."),
+        ({"words": ["half \ud83d"]}, "`words.0` has half of a surrogate pair; send whole Unicode characters."),
+        ({"big": 10**30}, "`big` must be an integer of at most 64 bits; send it as a string."),
+    ],
+)
+def test_a_value_that_no_store_keeps_is_refused_by_its_key(
+    store: SteeltrapStore, value: dict[str, Any], sentence: str
+) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        store.put(("a",), "book", value)
+    assert refused.value.message == f"The value of 'book' can't be stored: {sentence}"
+
+
 def test_numbers_and_truth_are_told_apart_in_filters(store: SteeltrapStore) -> None:
     store.put(("test",), "true", {"v": True})
     store.put(("test",), "one", {"v": 1})

@@ -1,6 +1,7 @@
 """HTTP adds statuses, problems, headers, limits, probes."""
 
 import asyncio
+import gzip
 import threading
 from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
@@ -73,6 +74,18 @@ def test_a_body_that_is_no_json_object_is_a_bad_request(local: httpx.Client, too
 def test_only_json_is_taken(local: httpx.Client, kind: str) -> None:
     headers = {"Content-Type": kind} if kind else {}
     refused(local.post("/v1/core/save", content=b'{"content": "x"}', headers=headers), 415, "application/json")
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "Br", "gzip, identity"])
+def test_a_compressed_body_is_refused_as_such(local: httpx.Client, encoding: str) -> None:
+    headers = {**JSON, "Content-Encoding": encoding}
+    answer = local.post("/v1/core/save", content=gzip.compress(b'{"content": "x"}'), headers=headers)
+    refused(answer, 415, "without `Content-Encoding`")
+
+
+def test_an_identity_encoding_is_none(local: httpx.Client) -> None:
+    headers = {**JSON, "Content-Encoding": "identity"}
+    assert local.post("/v1/core/stats", content=b"{}", headers=headers).status_code == 200
 
 
 def test_json_may_say_that_it_is_utf_8(local: httpx.Client) -> None:

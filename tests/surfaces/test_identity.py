@@ -158,6 +158,11 @@ def test_with_a_secret_only_the_gateway_names_the_user() -> None:
     assert SECRET not in repr(identity)
 
 
+@pytest.mark.parametrize("sent", [b"ana ", b"\tana", b" ana \t"])
+def test_spaces_around_the_value_of_a_header_are_no_part_of_it(sent: bytes) -> None:
+    assert TrustedHeaders().caller({"headers": [(b"x-user-id", sent)]}) == Caller(UserRef("ana"))
+
+
 def test_a_user_header_twice_is_refused_whatever_its_case() -> None:
     with pytest.raises(InvalidInput):
         TrustedHeaders().caller({"headers": [(b"X-User-Id", b"ana"), (b"x-user-id", b"ana")]})

@@ -42,6 +42,12 @@ FUNCTIONS: dict[str, Any] = {
 }
 
 
+def _compressed(event: dict[str, Any]) -> dict[str, Any]:
+    several = event.get("multiValueHeaders")
+    more = {"multiValueHeaders": {**several, "content-encoding": ["gzip"]}} if several else {}
+    return {**event, "headers": {**(event.get("headers") or {}), "content-encoding": "gzip"}, **more}
+
+
 def _typed(event: dict[str, Any], media: str) -> dict[str, Any]:
     several = {"multiValueHeaders": {"content-type": [media]}} if event.get("multiValueHeaders") else {}
     return {**event, "headers": {"content-type": media}, **several}
@@ -65,6 +71,7 @@ TROUBLES: dict[str, tuple[int, Callable[[Make], dict[str, Any]]]] = {
     "of 7 MB": (413, lambda make: make(SAVE, json.dumps({"content": "x" * 7_000_000}))),
     "too large": (413, lambda make: make(SAVE, json.dumps({"content": "x" * 9 * MIB}))),
     "a form": (415, lambda make: _typed(make(SAVE, "content=heron"), "application/x-www-form-urlencoded")),
+    "gzip": (415, lambda make: _compressed(make(SAVE, GOOD))),
     "no tool": (404, lambda make: make("/v1/core/heron", GOOD)),
     "no toolset": (404, lambda make: make("/v1/heron/save", GOOD)),
     "no path": (404, lambda make: make("/heron", GOOD)),

@@ -76,9 +76,15 @@ def test_a_value_whose_meaning_is_beyond_doubt_is_taken(tool: str, field: str, g
     assert getattr(read, field) == taken
 
 
+@pytest.mark.parametrize("body", ['\ufeff{"query": "tea"}', b'\xef\xbb\xbf{"query": "tea"}'])
+def test_a_byte_order_mark_before_the_arguments_is_no_part_of_them(body: str | bytes) -> None:
+    assert arguments.decode(body) == {"query": "tea"}
+
+
 @pytest.mark.parametrize(
     ("field", "bad", "says"),
     [
+        ("query", "x" * 9000, "`query` has 9,000 characters; at most 8,192 are allowed."),
         ("limit", "many", "an integer from 1 to 1000"),
         ("limit", 0, "an integer from 1 to 1000"),
         ("limit", 5.5, "an integer"),

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ..errors import IndexUnavailable
 from ..text.frames import one_line
+from ..text.transcripts import cleaned
 
 if TYPE_CHECKING:
     from ..client import Client
@@ -46,7 +47,7 @@ def answered(answer: Row) -> Sequence[Row]:
 
 def recalled(client: "Client", text: str, **options: Any) -> Sequence[Row]:
     """The memories that fit what was said, best first; of a long text its end counts. Raises SteeltrapError."""
-    return answered(client.core.search(query=text.strip()[-_QUERY_CHARACTERS:], **options))
+    return answered(client.core.search(query=cleaned(text)[-_QUERY_CHARACTERS:], **options))
 
 
 def framed(rows: Sequence[Row]) -> str:
@@ -65,10 +66,11 @@ def date_of(row: Row) -> str:
 
 
 def append(client: "Client", messages: Sequence[Row], *, conversation: str, scope: str) -> None:
-    """Store messages of a conversation, and make its episodes. Raises SteeltrapError."""
+    """Store messages of a conversation, and make its episodes. Characters that no store keeps, as a paste may have,
+    become a visible mark. Raises SteeltrapError."""
     client.call(
         "core.append_messages",
-        messages=messages,
+        messages=[{**message, "content": cleaned(message["content"])} for message in messages],
         conversation_id=conversation[:_CONVERSATION_CHARACTERS],
         scope=scope,
         ended=True,

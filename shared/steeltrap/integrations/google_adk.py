@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from uuid import UUID, uuid4, uuid5
 
 from ..installation import install_line
-from . import answered, entries, listed
+from . import entries, listed, recalled
 
 try:
     from google.adk.memory.base_memory_service import BaseMemoryService, SearchMemoryResponse
@@ -27,6 +27,7 @@ except ImportError as error:
 
 from ..client import Client
 from ..errors import InvalidInput, MemoryNotFound
+from ..text.transcripts import cleaned
 
 if TYPE_CHECKING:
     from google.adk.events.event import Event
@@ -136,10 +137,7 @@ class SteeltrapMemoryService(BaseMemoryService):
             client.call("core.put", items=records[start : start + _PUTS])
 
     def _search(self, user: str, app: str, query: str) -> Sequence[Row]:
-        answer = self._of(user).core.search(
-            query=query, scope=scope_of(app), limit=self._limit, precision=self._precision
-        )
-        return answered(answer)
+        return recalled(self._of(user), query, scope=scope_of(app), limit=self._limit, precision=self._precision)
 
     def _delete(self, user: str, scope: str, id: str) -> None:
         client = self._of(user)
@@ -207,7 +205,7 @@ def entry_of(row: Row) -> MemoryEntry:
 def _text(content: types.Content | None) -> str:
     """The texts of the parts, without thoughts."""
     parts = (content.parts if content else None) or ()
-    return "\n".join(part.text for part in parts if part.text and not part.thought).strip()
+    return cleaned("\n".join(part.text for part in parts if part.text and not part.thought))
 
 
 def _parts(text: str) -> Iterator[str]:

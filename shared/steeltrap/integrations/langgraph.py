@@ -44,6 +44,7 @@ except ImportError as error:
 
 from ..client import Client
 from ..errors import AccessDenied, InvalidInput, MemoryNotFound, TooLarge
+from ..text.limits import check_json
 
 _to_json: Final = json.JSONEncoder(ensure_ascii=False).encode
 _to_strict_json: Final = json.JSONEncoder(allow_nan=False).encode
@@ -323,9 +324,14 @@ def _as_json(op: PutOp) -> dict[str, Any]:
     if not isinstance(op.value, Mapping):
         raise InvalidInput(f"The value of {op.key!r} must be a dictionary.")
     try:
-        return cast("dict[str, Any]", json.loads(_to_strict_json(dict(op.value))))
+        value: dict[str, Any] = json.loads(_to_strict_json(dict(op.value)))
     except (TypeError, ValueError, RecursionError) as error:
         raise InvalidInput(f"The value of {op.key!r} is no JSON ({error}); store plain values.") from None
+    try:
+        check_json(value)
+    except InvalidInput as error:
+        raise InvalidInput(f"The value of {op.key!r} can't be stored: {error.message}") from None
+    return value
 
 
 def _texts(value: dict[str, Any], index: Sequence[str] | bool | None) -> list[str]:

@@ -163,10 +163,15 @@ def fault_reply(where: str, fault: Exception) -> Reply:
     return error_reply(Internal(FAULT))
 
 
-def not_json_reply() -> Reply:
-    """415: the body is not declared as JSON."""
-    refusal = InvalidInput("Send the arguments as JSON, with the header `Content-Type: application/json`.")
-    return error_reply(refusal, status=415)
+def media_refusal(media_type: str | None, encoding: str | None) -> Reply | None:
+    """415 for a body that its Content-Type and Content-Encoding declare as other than plain JSON, else None."""
+    if not _is_json(media_type):
+        refusal = InvalidInput("Send the arguments as JSON, with the header `Content-Type: application/json`.")
+        return error_reply(refusal, status=415)
+    if encoding is not None and encoding.lower() != "identity":
+        refusal = InvalidInput("Send the body as it is, without `Content-Encoding`: compressed ones are not read.")
+        return error_reply(refusal, status=415, headers={"Accept-Encoding": "identity"})
+    return None
 
 
 def wrong_method_reply(method: str, allowed: str = "POST") -> Reply:
@@ -283,7 +288,7 @@ def wants_problems(accept: str | None) -> bool:
     return PROBLEM_MEDIA in (accept or "")
 
 
-def is_json(media_type: str | None) -> bool:
+def _is_json(media_type: str | None) -> bool:
     """Whether a Content-Type header says JSON in UTF-8.
 
     No form or image of a web page can send that one without asking the server first.

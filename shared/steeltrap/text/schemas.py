@@ -70,6 +70,9 @@ def sentence(error: "ValidationError", schema: JsonObject, name: str) -> str:
             return f"`{path}` is required: give {describe(at)}."
         case "value_error":
             return f"`{path}` {first['ctx']['error']}." if path else f"{first['ctx']['error']}."
+        case "string_too_long":
+            longest = first["ctx"]["max_length"]
+            return f"`{path}` has {len(first['input']):,} characters; at most {longest:,} are allowed."
     return f"`{path}` must be {describe(at)}; got {show(first['input'])}."
 
 

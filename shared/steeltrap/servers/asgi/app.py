@@ -27,8 +27,7 @@ from ..http import (
     compact,
     error_reply,
     for_reader,
-    is_json,
-    not_json_reply,
+    media_refusal,
     paths,
     refusal_reply,
     unknown_path,
@@ -134,8 +133,9 @@ def _endpoint(door: Door, admission: Admission, tool: Tool) -> Any:
     async def call(request: Request) -> Response:
         problems = wants_problems(request.headers.get("Accept"))
         try:
-            if not is_json(one_header(request.scope, "Content-Type")):
-                return _response(not_json_reply())
+            sent_as = (one_header(request.scope, name) for name in ("Content-Type", "Content-Encoding"))
+            if (refusal := media_refusal(*sent_as)) is not None:
+                return _response(refusal)
             key = one_header(request.scope, "Idempotency-Key")
             secrets = one_header(request.scope, SECRETS)
             timezone = one_header(request.scope, TIMEZONE)

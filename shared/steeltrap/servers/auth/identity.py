@@ -220,7 +220,8 @@ def refused_token(sentence: str) -> TokenRefused:
 
 
 def one_header(scope: Scope, name: str) -> str | None:
-    """The value of a header, None when it is missing or blank.
+    """The value of a header without the spaces around it, which are no part of it (RFC 9110); None when it is missing
+    or blank: servers and gateways differ in whether they take them off, and a user must not.
 
     Raises InvalidInput when it came twice (merged, two users would make a third) or is not UTF-8.
     """
@@ -232,7 +233,7 @@ def one_header(scope: Scope, name: str) -> str | None:
         text = values[0].decode() if values else ""
     except UnicodeDecodeError:
         raise InvalidInput(f"The header `{name}` is not valid UTF-8.") from None
-    return text if text.strip() else None
+    return text.strip(" \t") if text.strip() else None
 
 
 def _claims(event: Mapping[str, Any], user_claim: str) -> tuple[Mapping[str, Any], bool]:

@@ -46,8 +46,7 @@ from ..http import (
     answer,
     error_reply,
     fault_reply,
-    is_json,
-    not_json_reply,
+    media_refusal,
     outcome_object,
     refusal_reply,
     tool_at,
@@ -349,8 +348,9 @@ def _http(operation: str, open: Open, identity: Identity, request: HttpRequest) 
     problems = False
     try:
         problems = wants_problems(one_header(request.scope, "Accept"))
-        if not is_json(one_header(request.scope, "Content-Type")):
-            return not_json_reply()
+        sent_as = (one_header(request.scope, name) for name in ("Content-Type", "Content-Encoding"))
+        if (refusal := media_refusal(*sent_as)) is not None:
+            return refusal
         caller = identified(identity.caller(request.scope))
         body = request.body()
         tool.bounds.check_size(len(body), f"`{tool.full_name}`")
