@@ -73,8 +73,8 @@ class StoreSuperseding:
         assert {memory.id for memory in space.walk()} == {old.id, new.id}
         assert [revision.memory for revision in space.revisions(old.id)] == [old]
         assert space.embeddings([old.id]) == {old.id: embed(old.content)}
-        assert [memory.id for memory in reading.superseded(space, [new.id])] == [old.id]
-        assert reading.superseded(space, [old.id]) == []
+        assert [memory.id for memory in reading.predecessors(space, [new.id])] == [old.id]
+        assert reading.predecessors(space, [old.id]) == []
 
     def test_a_superseded_memory_is_found_and_listed_by_those_who_ask(self, space: Space) -> None:
         old = save(space, "the heron fishes at dawn")
@@ -165,15 +165,15 @@ class StoreSuperseding:
         with pytest.raises(VersionConflict):
             space.commit(changes)
         assert space.get([new.entry.memory.id]) == {}
-        assert not any(memory.is_superseded() for memory in space.get([old.id for old in olds]).values())
-        assert reading.superseded(space, [new.entry.memory.id]) == []
+        assert all(memory.is_current() for memory in space.get([old.id for old in olds]).values())
+        assert reading.predecessors(space, [new.entry.memory.id]) == []
 
     def test_twenty_memories_are_superseded_at_once(self, space: Space) -> None:
         olds = [save(space, f"the heron number {i}") for i in range(20)]
         new = creation("one heron", supersedes=tuple(old.id for old in olds))
         space.commit([new, *(marks(old, new.entry.memory) for old in olds)])
         assert found(search(space, "heron")) == {new.entry.memory.id}
-        assert {memory.id for memory in reading.superseded(space, [new.entry.memory.id])} == {old.id for old in olds}
+        assert {memory.id for memory in reading.predecessors(space, [new.entry.memory.id])} == {old.id for old in olds}
         assert set(space.purge([new.entry.memory.id])) == {new.entry.memory.id}
         assert found(search(space, "heron")) == {old.id for old in olds}
 
@@ -191,7 +191,7 @@ class StoreSuperseding:
         assert found(search(space, "heron", near=embed("heron")[0])) == {old.id}
         assert listed(space.page(Filter(metadata={"a": 1}), limit=5)) == {old.id}
         assert space.copies([TextKey(text_digest(old.content), "user/default", None, None)]) == [1]
-        assert reading.superseded(space, [new.id]) == []
+        assert reading.predecessors(space, [new.id]) == []
 
     def test_a_purge_of_the_older_one_leaves_no_trace_of_it(self, space: Space) -> None:
         old = save(space, "the heron fishes at dawn")
@@ -229,7 +229,7 @@ class StoreSuperseding:
         assert found(search(space, "heron")) == set()
         space.commit([Create(entry=entry(new), links_ahead=True)])
         assert found(search(space, "heron")) == {new.id}
-        assert [memory.id for memory in reading.superseded(space, [new.id])] == [old.id]
+        assert [memory.id for memory in reading.predecessors(space, [new.id])] == [old.id]
 
     def test_expiry_of_the_newer_one_brings_nothing_back_and_its_sweep_does(
         self, space: Space, clock: SettableClock

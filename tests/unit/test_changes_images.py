@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from clock import NOON
 from contracts.entries import memory
-from steeltrap.changes import images, superseding
-from steeltrap.changes.batch import batch_of, references, settle, without_references
+from steeltrap.changes import images
+from steeltrap.changes.batch import batch_of, settle
+from steeltrap.changes.images import references, without_references
 from steeltrap.errors import Conflict, InvalidInput
 from steeltrap.model import Author, Draft, Edit, Link, Memory, Neighbour, Revision
 from steeltrap.ports import Change, Create, Entry, Replace
@@ -71,19 +72,19 @@ class Memories:
     def supersede(self, new: str, old: str) -> None:
         draft = Draft(content=f"instead of {old}", supersedes=(old,))
         made = images.created(draft, new, self.author(), short_term_ttl=DAY)
-        marks = superseding.superseded_by(made, [self.by_id[old]], self.author())
+        marks = images.superseded_by(made, [self.by_id[old]], self.author())
         self.commit([Create(entry=images.unchanged_text(made)), *marks])
 
     def delete(self, id: str) -> None:
-        self.commit([*superseding.deleted(self.by_id[id], self.superseded(id), self.author())])
+        self.commit([*images.deleted(self.by_id[id], self.superseded(id), self.author())])
 
     def undelete(self, id: str) -> None:
         by, old = self.author(), self.by_id[id]
         restored = images.undeleted(old, by)
-        newer = set(superseding.chain(restored, self.by_id.get))
+        newer = set(images.chain(restored, self.by_id.get))
         olds = [self.by_id[each] for each in restored.supersedes if each in self.by_id]
         back = Replace(entry=images.unchanged_text(restored), expected=old.version)
-        self.commit([back, *superseding.resupersede(restored, olds, newer, by)])
+        self.commit([back, *images.resupersede(restored, olds, newer, by)])
 
     def step_back(self, id: str) -> None:
         by, old = self.author(), self.by_id[id]
@@ -123,7 +124,7 @@ class Memories:
                 assert revision.memory.version < image.version
             if image.superseded_by is not None:
                 assert self.by_id[image.superseded_by].deleted_at is None, "nothing is hidden for a deleted memory"
-            newest = [*superseding.chain(image, self.by_id.get)]
+            newest = [*images.chain(image, self.by_id.get)]
             assert id not in newest, "no memory supersedes itself by way of others"
             assert image.superseded_by is None or self.by_id[newest[-1]].superseded_by is None
 
@@ -213,14 +214,14 @@ def test_a_new_text_is_as_trusted_as_its_author_and_no_other_edit_makes_it_more_
 def test_only_what_nothing_else_superseded_and_nobody_said_can_be_superseded() -> None:
     new = memory("rain", id=IDS[1], supersedes=(IDS[0],))
     old = memory("tea", id=IDS[0])
-    assert [c.entry.memory.superseded_by for c in superseding.superseded_by(new, [old], LATER)] == [new.id]
-    assert superseding.superseded_by(new, [replace(old, superseded_by=new.id, superseded_at=NOON)], LATER) == []
+    assert [c.entry.memory.superseded_by for c in images.superseded_by(new, [old], LATER)] == [new.id]
+    assert images.superseded_by(new, [replace(old, superseded_by=new.id, superseded_at=NOON)], LATER) == []
     with pytest.raises(Conflict, match="superseded by"):
-        superseding.superseded_by(new, [replace(old, superseded_by=IDS[2], superseded_at=NOON)], LATER)
+        images.superseded_by(new, [replace(old, superseded_by=IDS[2], superseded_at=NOON)], LATER)
     with pytest.raises(InvalidInput, match="was said in a conversation"):
-        superseding.superseded_by(new, [replace(old, source="conversation", conversation_id="talk")], LATER)
+        images.superseded_by(new, [replace(old, source="conversation", conversation_id="talk")], LATER)
     with pytest.raises(InvalidInput, match="can't supersede itself"):
-        superseding.superseded_by(replace(new, supersedes=(new.id,)), [], LATER)
+        images.superseded_by(replace(new, supersedes=(new.id,)), [], LATER)
 
 
 def test_a_merged_memory_takes_the_place_of_its_sources_and_of_what_they_superseded() -> None:
@@ -228,7 +229,7 @@ def test_a_merged_memory_takes_the_place_of_its_sources_and_of_what_they_superse
     old = memory("sun", id=IDS[2], superseded_by=IDS[1], superseded_at=NOON)
     new = memory("tea and rain", id=IDS[3])
     creation = Create(entry=images.unchanged_text(new))
-    changes = superseding.merged(creation, [first, second], [old], LATER)
+    changes = images.merged(creation, [first, second], [old], LATER)
     after = {change.entry.memory.id: change.entry.memory for change in changes}
     assert [after[id].deleted_at is not None for id in IDS[:4]] == [True, True, False, False]
     assert [after[id].superseded_by for id in IDS[:3]] == [None, None, new.id]
@@ -237,16 +238,17 @@ def test_a_merged_memory_takes_the_place_of_its_sources_and_of_what_they_superse
 @given(st.lists(st.tuples(st.sampled_from(IDS), st.sampled_from(IDS)), max_size=6))
 def test_an_import_brings_no_circle_of_superseding(pairs: list[tuple[str, str]]) -> None:
     given = [memory("tea", id=old, superseded_by=new, superseded_at=NOON) for old, new in dict(pairs).items()]
-    fit = superseding.without_cycles(given, {}, lambda id: None)
+    fit = images.without_cycles(given, lambda ids: {})
     for each in fit.values():
-        assert each.id not in superseding.chain(each, fit.get)
+        assert each.id not in images.chain(each, fit.get)
 
 
 def test_an_imported_memory_is_current_where_the_newer_one_is_deleted() -> None:
     gone = memory("rain", id=IDS[1], deleted_at=NOON)
     old = memory("tea", id=IDS[0], superseded_by=gone.id, superseded_at=NOON)
-    assert not superseding.without_cycles([old], {gone.id: gone}, lambda id: None)[old.id].is_superseded()
-    assert superseding.without_cycles([old], {}, lambda id: None)[old.id].superseded_by == gone.id
+    stored = {gone.id: gone}
+    assert images.without_cycles([old], lambda ids: {id: stored[id] for id in ids if id in stored})[old.id].is_current()
+    assert images.without_cycles([old], lambda ids: {})[old.id].superseded_by == gone.id
 
 
 def test_links_that_a_user_made_stay_first_and_once() -> None:

@@ -2,8 +2,8 @@
 
     batch_of(changes) -> read the versions of `ids` and `looked_up` -> settle(batch, versions, duplicates) -> write
 
-A memory refers to others by links and by superseding. A purge takes such references out of every image, earlier ones
-too, and no write may bring one back.
+A purge takes the references to a memory out of every image of others, earlier ones too, and no write may bring one
+back.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence, Set
@@ -15,32 +15,12 @@ from ..errors import AlreadyExists, Duplicate, VersionConflict, memory_not_found
 from ..model import Filter, Memory, Neighbour, Revision
 from ..model.frozen import frozen
 from ..ports import Change, Close, Create, Entry, Guard, Replace
-from ..text.limits import canonical
 from ..text.matching import sees
 from ..text.vectors import nearest
+from .images import references, without_references
 
 Write = Create | Replace
 _CURRENT: Final = Filter()
-
-
-def references(memory: Memory) -> set[str]:
-    """The ids, in their one form, that a record names."""
-    ids = [*(link.target_id for link in memory.links), *memory.supersedes, memory.superseded_by or ""]
-    return {id for id in map(canonical, ids) if id}
-
-
-def without_references(memory: Memory, purged: Collection[str]) -> Memory:
-    """The memory without these references. One that is superseded by a memory that is gone is current again."""
-    if references(memory).isdisjoint(purged):
-        return memory
-    is_free = canonical(memory.superseded_by or "") in purged
-    return replace(
-        memory,
-        links=tuple(link for link in memory.links if canonical(link.target_id) not in purged),
-        supersedes=tuple(id for id in memory.supersedes if canonical(id) not in purged),
-        superseded_by=None if is_free else memory.superseded_by,
-        superseded_at=None if is_free else memory.superseded_at,
-    )
 
 
 def images(write: Write) -> list[Memory]:
@@ -78,7 +58,7 @@ class Batch:
 def batch_of(changes: Sequence[Change]) -> Batch:
     """The batch of these changes. Raises AlreadyExists or VersionConflict when it writes one memory twice."""
     writes = [change for change in changes if not isinstance(change, Close)]
-    # What a batch supersedes is no duplicate of what it creates.
+    # Replacements go first: what they hide is no duplicate of what is created.
     writes.sort(key=lambda write: isinstance(write, Create))
     ids: set[str] = set()
     for write in writes:

@@ -1,19 +1,24 @@
-"""From an image to the next one: create, edit, delete, bring back, step back; and the search data of each.
+"""From the stored images to the next ones: create, edit, delete, bring back, step back, supersede; and the search data
+of each.
 
 The image that an update replaces stays in the history. A delete keeps the image in its place, out of every search, so
 that it can be brought back.
+
+A memory that is saved in place of others supersedes them: they are then shown only on request. A memory names the one
+that superseded it, and that alone counts. The newer one also lists what it was saved in place of, so that undoing its
+deletion knows what to hide again.
 """
 
 import re
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import fields, replace
 from datetime import datetime, timedelta
 from itertools import takewhile
 from typing import Any, Final
 
-from ..errors import InvalidInput
+from ..errors import Conflict, InvalidInput
 from ..model import Author, Draft, Edit, Embedding, Memory, Message, Revision, Tier, later
-from ..ports import Entry, Replace
+from ..ports import Create, Entry, Replace
 from ..text import limits
 from ..text.file_paths import file_scope
 from ..text.limits import PATH
@@ -216,6 +221,169 @@ def overwritten(old: Memory, new: Memory, by: Author) -> Memory:
 def _next_version(old: Memory, by: Author) -> dict[str, Any]:
     """The fields that every change of a stored memory sets; a clock that went back is no reason to go back."""
     return {"version": old.version + 1, "updated_at": max(by.at, old.updated_at), "updated_by": by.agent_id}
+
+
+def superseded_by(new: Memory, olds: Iterable[Memory], by: Author) -> list[Replace]:
+    """The changes that mark what a new memory supersedes; none where an earlier call of the same key marked it.
+
+    Raises Conflict for what another memory superseded, InvalidInput for the memory itself and for turns.
+    """
+    if new.id in new.supersedes:
+        raise InvalidInput("a memory can't supersede itself: leave its own id out of `supersedes`.")
+    changes = []
+    for old in olds:
+        if old.source == "conversation":
+            raise InvalidInput(f"{old.id} was said in a conversation, and can't be superseded: give ids of memories.")
+        if old.superseded_by not in (None, new.id):
+            raise Conflict(
+                f"Memory {old.id} is superseded by {old.superseded_by} already: supersede that one, or undo "
+                "this one first.",
+                id=old.id,
+                superseded_by=old.superseded_by,
+            )
+        if old.superseded_by is None:
+            changes.append(supersede(old, new, by))
+    return changes
+
+
+def successor(old: Memory, content: str) -> Draft:
+    """The draft of a memory that says something else in place of another."""
+    return Draft(
+        content=content,
+        content_type=old.content_type,
+        scope=old.scope,
+        category=old.category,
+        tags=old.tags,
+        metadata=old.metadata,
+        pinned=old.pinned,
+        supersedes=(old.id,),
+    )
+
+
+def supersede(old: Memory, new: Memory, by: Author, at: datetime | None = None) -> Replace:
+    """The change that hides a memory in favour of a newer one: written together, or at a time."""
+    return _marked(old, by, at or new.updated_at, superseded_by=new.id, superseded_at=new.created_at)
+
+
+def resupersede(restored: Memory, olds: Iterable[Memory], newer: Collection[str], by: Author) -> list[Replace]:
+    """The changes that hide again what a memory superseded when it was deleted, unless something else did since.
+
+    `newer` are the memories that superseded the restored one, in turn: they stay visible.
+    """
+    return [supersede(old, restored, by) for old in olds if old.superseded_by is None and old.id not in newer]
+
+
+def deleted(current: Memory, olds: Sequence[Memory], by: Author) -> list[Replace]:
+    """The changes that delete a memory and bring back what it superseded, at the same moment. The last one deletes."""
+    change = deletion(replace(current, supersedes=tuple(old.id for old in olds)), by)
+    at = change.entry.memory.updated_at
+    return [*(_marked(old, by, at, superseded_by=None, superseded_at=None) for old in olds), change]
+
+
+def inherited(sources: Sequence[Memory], olds: Iterable[Memory]) -> list[Memory]:
+    """The memories that a merger supersedes too: those that its sources superseded, other than each other. Raises
+    InvalidInput for too many."""
+    ids = {source.id for source in sources}
+    others = [old for old in olds if old.id not in ids]
+    if len(others) > limits.MAX_SUPERSEDED:
+        raise InvalidInput(
+            f"these memories supersede {len(others)} others, and one memory supersedes at most "
+            f"{limits.MAX_SUPERSEDED}: merge fewer at once, or keep the originals."
+        )
+    return others
+
+
+def merged(creation: Create, sources: Sequence[Memory], olds: Sequence[Memory], by: Author) -> list[Create | Replace]:
+    """The changes that put a new memory in place of its sources, which are deleted, and of what they superseded."""
+    ids = {source.id for source in sources}
+    # One that another of them superseded must not stay hidden should it alone be brought back.
+    free = [source.as_current() if source.superseded_by in ids else source for source in sources]
+    new = replace(creation.entry.memory, supersedes=tuple(old.id for old in olds))
+    whole = replace(creation, entry=replace(creation.entry, memory=new))
+    return [whole, *(deletion(source, by) for source in free), *(supersede(old, new, by) for old in olds)]
+
+
+def changed_only_by(new: Memory, old: Memory) -> bool:
+    """Whether the last change of `old` was only being superseded, or no longer superseded, by `new`."""
+    return old.id in new.supersedes and old.updated_at == new.updated_at
+
+
+def chain(memory: Memory, read: Callable[[str], Memory | None]) -> Iterator[str]:
+    """The ids of the memories that superseded this one, the next newer first. A circle is followed once."""
+    ids: set[str] = set()
+    newer: Memory | None = memory
+    while newer is not None and newer.superseded_by is not None and newer.superseded_by not in ids:
+        yield newer.superseded_by
+        ids.add(newer.superseded_by)
+        newer = read(newer.superseded_by)
+
+
+def without_cycles(
+    memories: Sequence[Memory], read: Callable[[Sequence[str]], Mapping[str, Memory]]
+) -> dict[str, Memory]:
+    """Imported memories by id. Drops circles of superseding, and clears `superseded_by` where the newer memory is
+    deleted here. The newer one may also come later in the import. `read` gives stored memories, deleted ones too.
+    """
+    by_id = {memory.id: memory for memory in reversed(memories)}
+    successors = read(sorted({memory.superseded_by for memory in memories if memory.superseded_by}))
+
+    def image(id: str) -> Memory | None:
+        return successors.get(id) or by_id.get(id) or read([id]).get(id)
+
+    fit: dict[str, Memory] = {}
+    for memory in by_id.values():
+        newer = successors.get(memory.superseded_by or "")
+        if newer is not None and newer.deleted_at is not None:
+            fit[memory.id] = memory.as_current()
+        elif memory.superseded_by is None or memory.id not in chain(memory, image):
+            fit[memory.id] = memory
+    return fit
+
+
+def in_a_circle(which: str) -> InvalidInput:
+    """The error for an imported memory that `without_cycles` drops."""
+    return InvalidInput(f"{which} would supersede itself by way of others: correct its `superseded_by`.")
+
+
+def renamed(memory: Memory, id: str, ids: Mapping[str, str]) -> Memory:
+    """An imported memory under another id. It names the others of its file by the `ids` that they get; its links stay
+    as they are."""
+    by = memory.superseded_by
+    return replace(
+        memory,
+        id=id,
+        superseded_by=None if by is None else ids.get(by, by),
+        supersedes=tuple(ids.get(old, old) for old in memory.supersedes),
+    )
+
+
+def _marked(old: Memory, by: Author, at: datetime, **fields: Any) -> Replace:
+    new = replace(
+        old,
+        **fields,
+        version=old.version + 1,
+        updated_at=max(at, old.updated_at),
+        updated_by=by.agent_id,
+        restored_version=None,
+    )
+    return replaced(old, unchanged_text(new) if new.deleted_at is None else out_of_search(new), by)
+
+
+def references(memory: Memory) -> set[str]:
+    """The ids, in their one form, that a record names."""
+    ids = [*(link.target_id for link in memory.links), *memory.supersedes, memory.superseded_by or ""]
+    return {id for id in map(limits.canonical, ids) if id}
+
+
+def without_references(memory: Memory, purged: Collection[str]) -> Memory:
+    """The memory without these references. One that is superseded by a memory that is gone is current again."""
+    if references(memory).isdisjoint(purged):
+        return memory
+    return replace(
+        memory.as_current() if limits.canonical(memory.superseded_by or "") in purged else memory,
+        links=tuple(link for link in memory.links if limits.canonical(link.target_id) not in purged),
+        supersedes=tuple(id for id in memory.supersedes if limits.canonical(id) not in purged),
+    )
 
 
 _COLON: Final = re.compile(r":\s+")

@@ -5,13 +5,12 @@ both sides, discovered on demand.
 from collections.abc import Collection, Sequence
 from typing import Final
 
-from ..changes.images import entry
-from ..changes.superseding import merged
+from ..changes.images import entry, inherited, merged
 from ..errors import Conflict, InvalidInput
 from ..model import Association, Draft, Edit, JsonObject, Link, Memory
 from ..ports import Create, Probe
 from ..ranking.novelty import LINK_FLOOR
-from ..text.limits import MAX_SUPERSEDED, MAX_TAGS, check_id
+from ..text.limits import MAX_TAGS, check_id
 from ..text.matching import fold_tag
 from ..text.sentences import extract, unique_sentences
 from . import reading, saving
@@ -38,7 +37,7 @@ def consolidate(
     A sentence that several sources have is kept once, where the first has it.
     Type, category, scope and label come from the first source, tags are the sorted union unless given.
     With `dry_run` it is only composed. Repeated ids count once. Without `preserve_originals` the sources are deleted in
-    the same transaction, and what they superseded is superseded by the new memory.
+    the same transaction, and the new memory is in their place, and in that of those whose place they had.
     Raises NotFound when any is missing, InvalidInput outside 2 to 50 distinct ids, Conflict for an idempotency key
     that was used for something else.
     """
@@ -56,31 +55,20 @@ def consolidate(
         if isinstance(sources, Memory):
             return sources
         if dry_run:
-            return _merged(call, sources, tags, metadata, ()).entry.memory
+            return _merged(call, sources, tags, metadata).entry.memory
         if purges := not (preserve_originals or call.rules.retention):
             call.space.check_purge()
-        olds = [] if preserve_originals else _superseded(call, sources)
-        change = _merged(call, sources, tags, metadata, tuple(old.id for old in olds))
+        ids = [source.id for source in sources]
+        olds = [] if preserve_originals else inherited(sources, reading.predecessors(call.space, ids))
+        change = _merged(call, sources, tags, metadata)
         changes = [change] if preserve_originals else merged(change, sources, olds, call.author())
         # What takes the originals' place is a way out of a full quota, though their bytes are freed later.
         call.commit(changes, within_quota=preserve_originals)
         if purges:
-            call.space.purge([source.id for source in sources])
-        return change.entry.memory
+            call.space.purge(ids)
+        return changes[0].entry.memory
 
     return call.change(read, write)
-
-
-def _superseded(call: Call, sources: Sequence[Memory]) -> list[Memory]:
-    """The memories that the sources superseded, other than each other: the new memory says now what they said."""
-    ids = {source.id for source in sources}
-    olds = [old for old in reading.superseded(call.space, list(ids)) if old.id not in ids]
-    if len(olds) > MAX_SUPERSEDED:
-        raise InvalidInput(
-            f"these memories supersede {len(olds)} others, and one memory supersedes at most {MAX_SUPERSEDED}: merge "
-            "fewer at once, or keep the originals."
-        )
-    return olds
 
 
 def distinct_ids(ids: Sequence[str]) -> list[str]:
@@ -100,7 +88,6 @@ def _merged(
     sources: Sequence[Memory],
     tags: tuple[str, ...] | None,
     metadata: JsonObject | None,
-    supersedes: tuple[str, ...],
 ) -> Create:
     first = sources[0]
     draft = Draft(
@@ -111,7 +98,6 @@ def _merged(
         agent_label=first.agent_label,
         untrusted=any(source.untrusted for source in sources),
         tags=_union(sources) if tags is None else tags,
-        supersedes=supersedes,
         metadata={
             **(metadata or {}),
             "consolidated_from": [source.id for source in sources],

@@ -18,9 +18,21 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Final
 
-from ..changes.batch import references
-from ..changes.images import before_last_change, entry, in_its_place, out_of_search, replaced, stepped_back, undeleted
-from ..changes.superseding import chain, changed_only_by, deleted, resupersede, supersede
+from ..changes.images import (
+    before_last_change,
+    chain,
+    changed_only_by,
+    deleted,
+    entry,
+    in_its_place,
+    merged,
+    out_of_search,
+    references,
+    replaced,
+    resupersede,
+    stepped_back,
+    undeleted,
+)
 from ..errors import (
     AlreadyExists,
     Conflict,
@@ -118,7 +130,7 @@ def delete_image(call: Call, current: Memory) -> Memory:
     if not call.rules.retention:
         erase(call, [current.id])
         return current
-    changes = deleted(current, reading.superseded(call.space, [current.id]), call.author())
+    changes = deleted(current, reading.predecessors(call.space, [current.id]), call.author())
     call.commit(changes)
     return changes[-1].entry.memory
 
@@ -145,7 +157,7 @@ def undo(call: Call, id: str, *, saves: bool = False, version: int | None = None
         call.commit([change, *_superseded_again(call, restored)])
         return restored
     image = before_last_change(current, call.space.revisions(current.id))
-    if image is None and (saves or reading.superseded(call.space, [current.id])):
+    if image is None and (saves or reading.predecessors(call.space, [current.id])):
         return delete_image(call, current)
     if image is None:
         raise Conflict(f"Memory {current.id} has no earlier version to go back to.", id=current.id)
@@ -336,7 +348,7 @@ def _along(erased: Erased, traces: _Traces, doomed_ids: Collection[str], *, with
 
 def _purge(call: Call, erased: Erased, along: Sequence[str], doomed_ids: Collection[str]) -> None:
     erased.also |= dict.fromkeys(id for id in along if id not in erased.ids)
-    back = reading.superseded(call.space, [*along, *doomed_ids])
+    back = reading.predecessors(call.space, [*along, *doomed_ids])
     if more := [*along, *(id for id in erased.rewritten)]:
         call.space.purge(more)
     if doomed_ids:
@@ -373,14 +385,12 @@ def _written_without(call: Call, episode: Memory, keys: Collection[SaidKey]) -> 
     found_by = out_of_search(new) if new.deleted_at is not None else entry(new, embeddings)
 
     def write(olds: Sequence[Memory]) -> Memory:
-        new_entry = replace(found_by, memory=replace(new, supersedes=tuple(old.id for old in olds)))
         with suppress(AlreadyExists):  # an earlier call was cut short, or another one forgets the same
             # It says less than what it takes the place of.
-            by = call.author()
-            call.commit([Create(entry=new_entry), *(supersede(old, new, by) for old in olds)], within_quota=False)
+            call.commit(merged(Create(entry=found_by), (), olds, call.author()), within_quota=False)
         return new
 
-    return call.change(lambda: reading.superseded(call.space, [episode.id]), write)
+    return call.change(lambda: reading.predecessors(call.space, [episode.id]), write)
 
 
 def _links_of(call: Call, episode: Memory) -> tuple[Link, ...]:

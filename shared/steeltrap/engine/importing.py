@@ -10,8 +10,7 @@ from dataclasses import field, replace
 from typing import Final
 
 from .. import record
-from ..changes.images import entry, unchanged_text
-from ..changes.superseding import without_cycles
+from ..changes.images import entry, in_a_circle, unchanged_text, without_cycles
 from ..errors import AlreadyExists, Conflict, InvalidInput, SteeltrapError
 from ..model import DEFAULT_SCOPE, MAX_CONTENT_BYTES, Draft, JsonObject, Memory, Revision
 from ..model.frozen import frozen
@@ -66,7 +65,7 @@ def import_records(
     """Write records that an export made, under their own ids; an id that is there already is skipped. A record with
     no more than the rest of a history adds what is missing to the memory that was imported before.
 
-    Each record keeps its times, version, links, surprise, history and superseding; records may come in any order. It
+    Each record keeps all that it says, such as times, version, links and history; records may come in any order. It
     keeps its agents only with `restore`, which is for operators. With `planned`, here and below, nothing is written:
     the ids that would be written are added to it, and those in it already count as stored.
     """
@@ -84,7 +83,7 @@ def import_records(
         except SteeltrapError as error:
             errors[index] = error
     fit = uncircled(call, [memory for memory, _ in parsed.values()])
-    errors |= {index: _in_a_circle(m.id) for index, (m, _) in parsed.items() if m.id not in fit}
+    errors |= {index: in_a_circle(f"memory {m.id}") for index, (m, _) in parsed.items() if m.id not in fit}
     parsed = {index: (fit[m.id], past) for index, (m, past) in parsed.items() if m.id in fit}
     new_ids, deleted = _write_absent(call, list(parsed.values()), planned=planned)
     errors |= {index: _deleted(m.id) for index, (m, _) in parsed.items() if m.id in deleted}
@@ -100,9 +99,7 @@ def import_records(
 
 def uncircled(call: Call, memories: Sequence[Memory]) -> dict[str, Memory]:
     """Imported memories by id, as `without_cycles` has them."""
-    newer = sorted({memory.superseded_by for memory in memories if memory.superseded_by})
-    successors = call.space.get(newer, deleted=True)
-    return without_cycles(memories, successors, lambda id: call.space.get([id], deleted=True).get(id))
+    return without_cycles(memories, lambda ids: call.space.get(ids, deleted=True))
 
 
 def _add_earlier(call: Call, past: tuple[Revision, ...], *, restore: bool) -> None:
@@ -271,10 +268,6 @@ def _write_absent(call: Call, parsed: Sequence[_Parsed], *, planned: set[str] | 
 
 def _text_key(memory: Memory) -> TextKey:
     return TextKey(text_digest(memory.content), memory.scope, memory.agent_id, memory.conversation_id)
-
-
-def _in_a_circle(id: str) -> InvalidInput:
-    return InvalidInput(f"memory {id} would supersede itself by way of others: correct its `superseded_by`.")
 
 
 def _deleted(id: str) -> Conflict:

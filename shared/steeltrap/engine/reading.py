@@ -85,7 +85,7 @@ def find_start(call: Call, start: str, *, deleted: bool) -> list[Memory]:
 
 def predecessors_of(call: Call, id: str) -> list[Memory]:
     """The memories that this one was saved in place of, deleted and expired ones too."""
-    return superseded(call.space, [id])
+    return predecessors(call.space, [id])
 
 
 def usage(call: Call, id: str) -> Usage:
@@ -178,7 +178,7 @@ def list_changed(call: Call, *, limit: int) -> list[Memory]:
     """The memories that a list shows among the last `limit` writes, the latest first."""
     now = call.now()
     memories = latest_writes(call.space, limit)
-    return [memory for memory in memories if memory.is_visible(now) and not memory.is_superseded()]
+    return [memory for memory in memories if memory.is_visible(now) and memory.is_current()]
 
 
 def list_deleted(call: Call, *, limit: int, offset: int = 0) -> Page:
@@ -267,7 +267,7 @@ def completions(space: Space, starts: Sequence[str], *, limit: int) -> list[list
     return [[id for id in ids if id.startswith(start)][:limit] for start in starts]
 
 
-def superseded(space: Space, ids: Sequence[str]) -> list[Memory]:
+def predecessors(space: Space, ids: Sequence[str]) -> list[Memory]:
     """The memories that these superseded, deleted and expired ones too."""
     canonical_ids = {*map(canonical, ids)} - {""}
     memories = space.get(space.find(SupersededBy([*canonical_ids])), deleted=True) if canonical_ids else {}
@@ -288,7 +288,7 @@ def open_turns(space: Space, conversation_id: str) -> list[Memory]:
 def associations(space: Space, ids: Sequence[str]) -> dict[str, list[Association]]:
     """The links of each id, in both directions: strongest first, then newest, then by id.
 
-    Only visible memories that nothing superseded count, and no turns.
+    Only visible and current memories count, and no turns.
     """
     return linked(space, ids)[0]
 
@@ -315,7 +315,7 @@ def _merged(links: Sequence[tuple[str, Link]], memories: dict[str, Memory]) -> l
     merged: dict[str, Association] = {}
     for other, link in links:
         end = memories.get(other)
-        if end is None or end.is_superseded() or end.source == "conversation":
+        if end is None or not end.is_current() or end.source == "conversation":
             continue
         strength, manual = link.strength, link.manual
         if (earlier := merged.get(other)) is not None:

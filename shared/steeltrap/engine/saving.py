@@ -9,8 +9,7 @@ from dataclasses import replace
 from typing import Final, Literal
 from uuid import UUID, uuid4, uuid5
 
-from ..changes.images import created, entry, meaning
-from ..changes.superseding import successor, supersede, superseded_by
+from ..changes.images import created, entry, meaning, successor, supersede, superseded_by
 from ..errors import (
     INDEX_FAILURES,
     AlreadyExists,
@@ -74,7 +73,7 @@ def save(call: Call, draft: Draft, guard: Guard | None = None) -> Saved:
         existed=result is not memory,
         nearest_id=nearest.id if nearest else None,
         similarity=round(nearest.cosine, 4) if nearest else None,
-        probably_supersedes=nearest.id if nearest and novelty.probably_superseded(nearest, call.embedder) else None,
+        probably_supersedes=nearest.id if nearest and novelty.probably_corrects(nearest, call.embedder) else None,
     )
 
 

@@ -2,13 +2,13 @@
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, Literal
 from uuid import UUID, uuid5
 
 from .. import record
-from ..changes.images import CLEARABLE, entry
+from ..changes.images import CLEARABLE, entry, in_a_circle, renamed
 from ..errors import Conflict, InvalidInput, SteeltrapError, Throttled, Unavailable
 from ..model import Draft, Edit, Link, Memory
 from ..model.frozen import frozen
@@ -110,7 +110,7 @@ def import_file(
     """Write the memories of a file, their scopes under `prefix`.
 
     A memory is there already when its id is (under a prefix: in that place), or its normalised text in the same scope,
-    superseded or not. `skip_duplicates` leaves it, `overwrite` puts the file's in its place, `create_versions` saves
+    current or not. `skip_duplicates` leaves it, `overwrite` puts the file's in its place, `create_versions` saves
     the file's under a new id, associated with the old, `merge_metadata` adds tags and metadata. A memory that is stored
     exactly as in the file is skipped, even if another import of the file has just written it. Nothing is written unless
     the whole file fits.
@@ -122,7 +122,7 @@ def import_file(
     steps = _plan(call, items, strategy, under(prefix))
     if associations:
         _connect(items, steps)
-    _supersede(call, steps)
+    _translate(call, steps)
     errors = _carry_out(call, steps)
     return ImportedFile(
         name=name,
@@ -191,29 +191,16 @@ def _connect(items: Sequence[Item], steps: Sequence[_Step]) -> None:
                 at.links.append(replace(link, target_id=other.id))
 
 
-def _supersede(call: Call, steps: Sequence[_Step]) -> None:
-    """Translate the file's `superseded_by` to the ids that the memories get here. Raises InvalidInput for a circle."""
+def _translate(call: Call, steps: Sequence[_Step]) -> None:
+    """Give what the memories name the ids that those get here. Raises InvalidInput for a circle."""
     ids = {step.imported.id: step.id for step in steps}
     creations_of_steps = [step for step in steps if step.is_creation]
-    renamed = [_renamed(step.imported, step.id, ids) for step in creations_of_steps]
-    fit = uncircled(call, renamed)
-    for step, memory in zip(creations_of_steps, renamed, strict=True):
+    translated = [renamed(step.imported, step.id, ids) for step in creations_of_steps]
+    fit = uncircled(call, translated)
+    for step, memory in zip(creations_of_steps, translated, strict=True):
         if memory.id not in fit:
-            raise InvalidInput(
-                f"Memory {step.index} of the file would supersede itself by way of others: correct its "
-                "`superseded_by`. Nothing was imported."
-            )
+            raise InvalidInput(f"{in_a_circle(f'Memory {step.index} of the file')} Nothing was imported.")
         step.imported = replace(fit[memory.id], id=step.imported.id)
-
-
-def _renamed(imported: Memory, id: str, ids: Mapping[str, str]) -> Memory:
-    by = imported.superseded_by
-    return replace(
-        imported,
-        id=id,
-        superseded_by=None if by is None else ids.get(by, by),
-        supersedes=tuple(ids.get(old, old) for old in imported.supersedes),
-    )
 
 
 def _carry_out(call: Call, steps: Sequence[_Step]) -> dict[int, SteeltrapError]:
@@ -309,8 +296,8 @@ _Place = tuple[str, bytes, bool]
 
 
 def _place(memory: Memory) -> _Place:
-    """Where a memory's text is the same memory's: what was superseded is none of the current ones."""
-    return memory.scope, text_digest(memory.content), memory.is_superseded()
+    """Where a memory's text is the same memory's: an earlier one is none of the current ones."""
+    return memory.scope, text_digest(memory.content), memory.is_current()
 
 
 def _texts(call: Call, scopes: set[str]) -> dict[_Place, list[Memory]]:

@@ -99,7 +99,7 @@ class Filter:
 
     def hides(self, memory: Memory) -> bool:
         """Whether it leaves a memory out because another one superseded it."""
-        return not self.include_superseded and memory.is_superseded(self.as_of)
+        return not self.include_superseded and not memory.is_current(self.as_of)
 
     def is_open(self) -> bool:
         """Whether it lets every memory through, turns, episodes and what was superseded aside."""

@@ -1,6 +1,6 @@
 """The stored records: a memory and what belongs to it."""
 
-from dataclasses import field
+from dataclasses import field, replace
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any, Final, Literal
 
@@ -129,9 +129,13 @@ class Memory:
         """Whether a reader sees it: neither deleted nor expired."""
         return self.deleted_at is None and (self.expires_at is None or self.expires_at > now)
 
-    def is_superseded(self, as_of: datetime | None = None) -> bool:
-        """Whether another memory has taken its place, by a time or at all."""
-        return self.superseded_at is not None and (as_of is None or self.superseded_at <= as_of)
+    def is_current(self, as_of: datetime | None = None) -> bool:
+        """Whether no other memory has taken its place, by a time or at all."""
+        return self.superseded_at is None or (as_of is not None and self.superseded_at > as_of)
+
+    def as_current(self) -> "Memory":
+        """The same memory with no other in its place."""
+        return replace(self, superseded_by=None, superseded_at=None)
 
 
 @frozen

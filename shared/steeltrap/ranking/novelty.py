@@ -3,17 +3,13 @@
 import re
 from collections.abc import Collection
 from itertools import pairwise
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from ..model import Link, Memory, Neighbour, Surroundings
 from ..ports import Scale
 from ..text.sentences import telling
 from ..text.vectors import calibrated
 from ..text.words import label_of
-
-if TYPE_CHECKING:
-    pass
-
 
 LINK_FLOOR: Final = 0.7
 
@@ -102,7 +98,7 @@ def others(around: Surroundings | None, excluded_ids: Collection[str]) -> list[N
     return [neighbour for neighbour in near.values() if neighbour.id not in excluded_ids]
 
 
-def probably_superseded(nearest: Neighbour, scale: Scale) -> bool:
+def probably_corrects(nearest: Neighbour, scale: Scale) -> bool:
     """Whether a new memory probably corrects the one nearest to it: about the same, not in the same words.
 
     Of two memories that are as near only the nearest is: to name more is wrong far more often than right.

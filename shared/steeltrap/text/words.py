@@ -377,7 +377,7 @@ def traits(memory: Memory) -> Trait:
     flags = _traits_of_content(memory)
     if memory.occurred_at is not None and is_day(memory.occurred_at):
         flags |= Trait.DAY
-    return flags | Trait.SUPERSEDED if memory.is_superseded() else flags
+    return flags if memory.is_current() else flags | Trait.SUPERSEDED
 
 
 def _traits_of_content(memory: Memory) -> Trait:

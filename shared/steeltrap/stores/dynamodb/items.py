@@ -193,7 +193,7 @@ def facts(memory: Memory) -> set[str]:
     episode, whether it was superseded, and whether it happened on a day without a time."""
     pairs = {pair for pair in (fact(key, value) for key, value in memory.metadata.items()) if pair}
     on_day = memory.occurred_at is not None and is_day(memory.occurred_at)
-    kinds = ((EPISODE, memory.is_episode), (SUPERSEDED, memory.is_superseded()), (DAY, on_day))
+    kinds = ((EPISODE, memory.is_episode), (SUPERSEDED, not memory.is_current()), (DAY, on_day))
     flags = {name for name in FLAGS if getattr(memory, name)}
     return pairs | _texts(memory) | flags | {kind for kind, holds in kinds if holds}
 
@@ -423,7 +423,7 @@ def _indexed(entry: Entry, position: int | None) -> Item:
     if memory.deleted_at is not None:
         return {"listed": keys.deleted(to_micros(memory.deleted_at), memory.id)}
     item: Item = {"listed": listed(memory, position)}
-    if not memory.is_superseded():  # else its text may be saved again
+    if memory.is_current():  # else its text may be saved again
         item["fold"] = entry.fold.hex()
     if entry.speaker:
         item["speaker"] = keys.speaker(entry.speaker)

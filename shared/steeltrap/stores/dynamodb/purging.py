@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
-from ...changes.batch import references, without_references
+from ...changes.images import references, without_references
 from ...errors import Unavailable
 from ...model import Memory
 from ...ports import TOMBSTONE_SECONDS
@@ -156,7 +156,7 @@ def _cut(partition: Partition, item: Item, memory: Memory, removed_id: str) -> _
     obsolete_names = [name for name in ("image", "image_at") if name not in attributes]
     if "w" in item:
         attributes["w"] = partition.stamp(number(item, "w"))
-        if memory.is_superseded() and not freed.is_superseded():
+        if freed.is_current() and not memory.is_current():
             more, removed_names = items.brought_back(freed)
             attributes |= more
             obsolete_names += removed_names

@@ -4,7 +4,8 @@ from collections.abc import Collection, Sequence
 
 import apsw
 
-from ...changes.batch import batch_of, settle, without_references
+from ...changes.batch import batch_of, settle
+from ...changes.images import without_references
 from ...errors import IndexUnavailable
 from ...model import Neighbour, Revision, to_micros
 from ...model.frozen import frozen

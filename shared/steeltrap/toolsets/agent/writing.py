@@ -1,7 +1,6 @@
 """agent: remember, revise_memory, forget_memory, undo_memory_change."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -125,8 +124,8 @@ def forget_memory(call: Call, input: ForgetInput) -> str:
 
 
 def _recalled_again(call: Call, predecessors: Sequence[Memory]) -> list[str]:
-    """The sentence on the memories that a deleted one had superseded, as they were read before."""
-    current = [replace(memory, superseded_by=None, superseded_at=None) for memory in predecessors]
+    """The sentence on the memories whose place a deleted one had, as they were read before."""
+    current = [memory.as_current() for memory in predecessors]
     return ["What it had replaced is recalled again:", fenced(memory_lines(call, current))] if current else []
 
 
