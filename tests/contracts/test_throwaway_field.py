@@ -29,9 +29,7 @@ _INPUT = "    agent_label: Label | None = Field("
 _OFFERED = '    mood: str | None = Field(None, max_length=256, description="Its mood.")\n'
 LINES = (
     ("model/memory.py", _FIELD, _FIELD.replace("agent_label", "mood")),
-    ("model/filter.py", _FIELD, _FIELD.replace("agent_label", "mood")),
-    ("model/filter.py", '        "agent_label": "text",\n', '        "mood": "text",\n'),
-    ("model/changes.py", _FIELD, _FIELD.replace("agent_label", "mood")),
+    ("model/memory.py", '        "agent_label": "text",\n', '        "mood": "text",\n'),
     (
         "toolsets/core/inputs.py",
         _INPUT,

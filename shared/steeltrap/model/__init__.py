@@ -6,10 +6,10 @@ timezone-aware UTC.
 
 from .caller import EVERYTHING, Caller, Permissions, UserRef
 from .candidates import NO_TERMS, NO_TIME, Candidate, Candidates
-from .changes import Author, Difference, Draft, Edit
-from .filter import FILTERABLE, FLAGS, TEXTS, TIMES, Filter, FilterKind
 from .memory import (
     DEFAULT_SCOPE,
+    FILTERABLE,
+    FLAGS,
     MAX_CONTENT_BYTES,
     MAX_FILE_BYTES,
     MAX_LINKS,
@@ -18,10 +18,18 @@ from .memory import (
     MICROS_PER_DAY,
     PROJECTS,
     RETENTION,
+    TEXTS,
+    TIMES,
     Association,
+    Author,
     ContentType,
     Days,
+    Difference,
+    Draft,
+    Edit,
     Embedding,
+    Filter,
+    FilterKind,
     Import,
     Importance,
     JsonObject,

@@ -1,7 +1,15 @@
-"""The stored records: a memory and what belongs to it."""
+"""A memory: the stored record and what belongs to it; the forms in which callers write one; and the one table of what
+can be filtered, with the filter.
 
-from dataclasses import field, replace
+A new field of a memory is added here: to `Memory`, to `Draft` and `Edit` if callers may give it, to `FILTERABLE` if
+they may ask for it.
+"""
+
+from collections.abc import Mapping
+from dataclasses import field, fields, replace
 from datetime import UTC, date, datetime, time, timedelta
+from operator import attrgetter
+from types import MappingProxyType
 from typing import Any, Final, Literal
 
 from .frozen import frozen
@@ -139,6 +147,91 @@ class Memory:
 
 
 @frozen
+class Draft:
+    """A memory as a caller gives it; what is None is filled in. `ttl` counts from now; an `expires_at` goes first.
+
+    `untrusted` says that its text comes from one that is marked so, whoever saves it. `max_bytes` bounds the content.
+    """
+
+    content: str
+    messages: tuple[Message, ...] = ()
+    content_type: ContentType = "text"
+    tier: Tier = "long_term"
+    category: str | None = None
+    context: str | None = None
+    confidence: float = 1.0
+    tags: tuple[str, ...] = ()
+    metadata: JsonObject = field(default_factory=dict)
+    scope: str = DEFAULT_SCOPE
+    source: Source = "user_memory"
+    agent_label: str | None = None
+    conversation_id: str | None = None
+    occurred_at: When | None = None
+    occurred_until: When | None = None
+    ttl: timedelta | None = None
+    expires_at: datetime | None = None
+    surprise: float | None = None
+    pinned: bool = False
+    untrusted: bool = False
+    supersedes: tuple[str, ...] = ()
+    associate: bool = True
+    max_bytes: int = MAX_CONTENT_BYTES
+
+
+@frozen
+class Edit:
+    """The changes of a memory; None leaves a field as it is. `metadata` is merged, a key set to None is removed.
+
+    `clear` names fields that have no value any more. `imported` says that a file is where the change is from.
+    `max_bytes` bounds the content.
+    """
+
+    content: str | None = None
+    tags: tuple[str, ...] | None = None
+    metadata: JsonObject | None = None
+    content_type: ContentType | None = None
+    tier: Tier | None = None
+    category: str | None = None
+    context: str | None = None
+    confidence: float | None = None
+    scope: str | None = None
+    agent_label: str | None = None
+    occurred_at: When | None = None
+    occurred_until: When | None = None
+    surprise: float | None = None
+    pinned: bool | None = None
+    ttl: timedelta | None = None
+    importance: Importance | None = None
+    add_link: Link | None = None
+    clear: tuple[str, ...] = ()
+    imported: bool = False
+    max_bytes: int = MAX_CONTENT_BYTES
+
+    def is_empty(self) -> bool:
+        """Whether it changes nothing, whatever it is applied to."""
+        return replace(self, metadata=self.metadata or None) == Edit()
+
+
+@frozen
+class Author:
+    """The agent that changes memories, and when; `import_id` is the import that the changes belong to."""
+
+    agent_id: str | None
+    at: datetime
+    is_untrusted: bool = False
+    import_id: str | None = None
+
+
+@frozen
+class Difference:
+    """A memory that a restore changes: its text as it is now and as it was; None where there is none."""
+
+    id: str
+    now: str | None
+    then: str | None
+
+
+@frozen
 class Revision:
     """An image that an update replaced, with when and by which agent."""
 
@@ -211,6 +304,115 @@ class Import:
     kept: int = 0
     files: tuple[JsonObject, ...] = ()
     file_count: int = 0
+
+
+FilterKind = Literal["text", "flag", "time", "scope", "tags", "metadata"]
+FILTERABLE: Final[Mapping[str, FilterKind]] = MappingProxyType(
+    {
+        "tier": "text",
+        "category": "text",
+        "content_type": "text",
+        "agent_id": "text",
+        "agent_label": "text",
+        "conversation_id": "text",
+        "import_id": "text",
+        "untrusted": "flag",
+        "created_at": "time",
+        "occurred_at": "time",
+        "scope": "scope",
+        "tags": "tags",
+        "metadata": "metadata",
+    }
+)
+"""The fields of `Memory` that a `Filter` can ask for; every store and index derives from this table what it keeps.
+
+A `text` is compared for equality with the filter's field of the same name. A `flag` is true or false there, and any
+by default. A `time`, `{name}_at`, is compared with
+`{name}_after` and `{name}_before`. The other kinds have one field each.
+"""
+TEXTS: Final = tuple(name for name, kind in FILTERABLE.items() if kind == "text")
+FLAGS: Final = tuple(name for name, kind in FILTERABLE.items() if kind == "flag")
+TIMES: Final = tuple(name for name, kind in FILTERABLE.items() if kind == "time")
+_MOMENT: Final = timedelta(microseconds=1)
+_LATEST: Final = datetime.max.replace(tzinfo=UTC)
+
+
+@frozen
+class Filter:
+    """Which memories are looked at. Everything given must hold; None or () means any.
+
+    `tags` must all be there, compared case-insensitively; of `categories` any one will do. `scope`
+    takes its child scopes in with `include_child_scopes`. `project` hides the scopes of other projects (those
+    below PROJECTS); all other scopes are visible. `metadata` compares top-level keys for
+    equality. Turns (source `conversation`) are seen only with `include_turns`, and then only those of
+    the conversation `turns_of` where one is given beside it. With `episodes` False the same holds for
+    episodes, the memories with messages. What another memory superseded is seen only with `include_superseded`; None
+    leaves that to the search, which includes it if the query asks for the past; elsewhere None hides it.
+
+    What happened on a day without a time is compared with `first_day` and `end_day` instead of `occurred_after` and
+    `occurred_before`: in which days these moments are depends on the zone of who asks.
+
+    `as_of` is for searches alone: what was superseded later is seen, and what was created later is left out.
+    """
+
+    tags: tuple[str, ...] = ()
+    tier: Tier | None = None
+    category: str | None = None
+    categories: tuple[str, ...] = ()
+    content_type: ContentType | None = None
+    scope: str | None = None
+    project: str | None = None
+    include_child_scopes: bool = False
+    agent_id: str | None = None
+    agent_label: str | None = None
+    conversation_id: str | None = None
+    import_id: str | None = None
+    untrusted: bool | None = None
+    created_after: datetime | None = None
+    created_before: datetime | None = None
+    occurred_after: datetime | None = None
+    occurred_before: datetime | None = None
+    first_day: date | None = None
+    end_day: date | None = None
+    metadata: JsonObject = field(default_factory=dict)
+    include_turns: bool = False
+    turns_of: str | None = None
+    episodes: bool = True
+    include_superseded: bool | None = False
+    as_of: datetime | None = None
+
+    def between(self, time: str, *, days: bool = False) -> tuple[When | None, When | None]:
+        """The first time that it admits and the first that it no longer does, for one of TIMES; None is no bound.
+        `days` asks for the bounds of days without a time."""
+        name = time.removesuffix("_at")
+        first, end = getattr(self, f"{name}_after"), getattr(self, f"{name}_before")
+        if time == "created_at" and self.as_of is not None and self.as_of < _LATEST:
+            later = self.as_of + _MOMENT
+            end = later if end is None else min(end, later)
+        if days and time == "occurred_at":
+            return self.first_day or first, self.end_day or end
+        return first, end
+
+    def hides(self, memory: Memory) -> bool:
+        """Whether it leaves a memory out because another one superseded it."""
+        return not self.include_superseded and not memory.is_current(self.as_of)
+
+    def is_open(self) -> bool:
+        """Whether it lets every memory through, turns, episodes and what was superseded aside."""
+        return self.scope is None and self.project is None and self.is_open_within_scopes()
+
+    def is_open_within_scopes(self) -> bool:
+        """The same, but for the conditions on scopes."""
+        return _conditions(self) == _OPEN
+
+
+_conditions: Final = attrgetter(
+    *sorted(
+        {each.name for each in fields(Filter)}
+        - {"include_turns", "turns_of", "episodes", "include_child_scopes", "include_superseded", "scope", "project"}
+    )
+)
+_OPEN: Final = _conditions(Filter())
 
 
 MICROS_PER_DAY: Final = 86_400_000_000

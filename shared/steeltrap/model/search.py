@@ -8,9 +8,8 @@ from math import ceil
 from typing import Final, Literal
 
 from .candidates import Candidates
-from .filter import Filter
 from .frozen import frozen
-from .memory import Embedding, Memory, When, to_micros
+from .memory import Embedding, Filter, Memory, When, to_micros
 
 Mode = Literal["hybrid", "semantic", "keyword"]
 SortBy = Literal["relevance", "importance", "created_at"]
