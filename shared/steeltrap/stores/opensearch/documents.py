@@ -1,5 +1,5 @@
-"""A document or a tombstone as OpenSearch takes it: the terms that stand for values, and a small binary field with what
-a search needs beside scores.
+"""A document or a tombstone as OpenSearch takes it: its fields as the index maps them, the terms that stand for values,
+and a small binary field with what a search needs beside scores.
 
 One field costs a fetch one read. The numbers come first, then the distinct tokens as 8-byte digests, then
 how often each occurs, then two names.
@@ -16,7 +16,7 @@ from hashlib import blake2b
 from math import isnan, nan
 from typing import Any, Final, NamedTuple
 
-from ...model import FILTERABLE, NO_TIME, Embedding, FilterKind, JsonObject, to_micros
+from ...model import FILTERABLE, NO_TIME, Embedding, Filter, FilterKind, JsonObject, to_micros
 from ...ports import Document, Tombstone
 from ...text.limits import canonical
 from ...text.matching import compared, fold_tag
@@ -164,8 +164,32 @@ def _little(numbers: "array[int]") -> bytes:
     return struct.pack(f"<{len(numbers)}H", *numbers)
 
 
-FOREVER: Final = 2**63 - 1
+_TERM: Final = {"type": "keyword", "doc_values": False, "norms": False}
+_TYPES: Final[Mapping[FilterKind, Mapping[str, Any]]] = {"time": {"type": "long"}, "flag": {"type": "boolean"}}
+MAPPED: Final[Mapping[str, Mapping[str, Any]]] = {
+    **{name: _TYPES.get(kind, _TERM) for name, kind in FILTERABLE.items()},
+    **dict.fromkeys(("user", "within", "links"), _TERM),
+    "id": {"type": "keyword", "index": False},
+    **{key: {"type": "boolean", "doc_values": False} for key in ("turn", "episode", "directed")},
+    **{key: {"type": "long"} for key in ("index_version", "expires_at", "superseded_at")},
+    "length": {"type": "integer", "index": False},
+    "tokens": {"type": "text", "analyzer": "whitespace", "index_options": "freqs", "similarity": "own"},
+    "packed": {"type": "binary", "doc_values": True},
+}
+"""The fields of a document, without its vectors, as the index maps them."""
+
+_FOREVER: Final = 2**63 - 1
 LONG_AGO: Final = 0
+
+
+def valid(filter: Filter, now: int) -> list[dict[str, Any]]:
+    """The clauses for what has not expired at `now` (microseconds), and is current as far as the filter wants it so."""
+    unexpired = {"range": {"expires_at": {"gt": now}}}
+    if filter.include_superseded:
+        return [unexpired]
+    as_of = _FOREVER - 1 if filter.as_of is None else to_micros(filter.as_of)
+    return [unexpired, {"range": {"superseded_at": {"gt": as_of}}}]
+
 
 _encode: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
@@ -232,8 +256,8 @@ def _fields(d: Document) -> dict[str, Any]:
         "episode": memory.is_episode,
         "within": scopes_above(memory.scope),
         "links": [target for link in memory.links if (target := canonical(link.target_id))],
-        "expires_at": FOREVER if memory.expires_at is None else to_micros(memory.expires_at),
-        "superseded_at": FOREVER if memory.superseded_at is None else to_micros(memory.superseded_at),
+        "expires_at": _FOREVER if memory.expires_at is None else to_micros(memory.expires_at),
+        "superseded_at": _FOREVER if memory.superseded_at is None else to_micros(memory.superseded_at),
         "length": len(d.tokens),
         "tokens": " ".join([token_term(d.user, token) for token in d.tokens]),
         "packed": pack(d),

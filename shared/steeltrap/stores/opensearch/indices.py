@@ -1,4 +1,4 @@
-"""The fields and settings of an index, and the indices behind an alias: made from one template, rebuilt beside the old
+"""The settings of an index, and the indices behind an alias: made from one template, rebuilt beside the old
 one, switched at once.
 
 A user's words are terms of their own (`documents.py`), so that Lucene's count of documents with a term is the
@@ -26,10 +26,11 @@ from typing import Any, Final, Literal
 from opensearchpy import OpenSearch
 
 from ...errors import Conflict, NotFound, SteeltrapError
-from ...model import FILTERABLE, FilterKind
+from ...model import FILTERABLE
 from ...model.frozen import frozen
 from ...ports import Clock, Deadline
 from .client import Forbidden, Malformed
+from .documents import MAPPED
 
 Engine = Literal["lucene", "faiss"]
 Similarity = Literal["scripted", "BM25"]
@@ -63,9 +64,6 @@ _ENCODER: Final[Mapping[Engine, Mapping[str, Any]]] = {
     "faiss": {},
 }
 """How the graph holds a vector: Lucene's in a byte per dimension, faiss' whole. What it finds is scored whole."""
-_TERM: Final = {"type": "keyword", "doc_values": False, "norms": False}
-_TYPES: Final[Mapping[FilterKind, Mapping[str, Any]]] = {"time": {"type": "long"}, "flag": {"type": "boolean"}}
-_FILTERED: Final = {name: _TYPES.get(kind, _TERM) for name, kind in FILTERABLE.items()}
 
 
 def packed(documents: int, average_length: float) -> int:
@@ -102,14 +100,7 @@ def index_body(
             # Nothing is shown from here, and what is not kept can't come back after a forget.
             "_source": {"enabled": False},
             "properties": {
-                **_FILTERED,
-                **dict.fromkeys(("user", "within", "links"), _TERM),
-                "id": {"type": "keyword", "index": False},
-                **{key: {"type": "boolean", "doc_values": False} for key in ("turn", "episode", "directed")},
-                **{key: {"type": "long"} for key in ("index_version", "expires_at", "superseded_at")},
-                "length": {"type": "integer", "index": False},
-                "tokens": {"type": "text", "analyzer": "whitespace", "index_options": "freqs", "similarity": "own"},
-                "packed": {"type": "binary", "doc_values": True},
+                **MAPPED,
                 "chunks": {
                     "type": "nested",
                     "properties": {

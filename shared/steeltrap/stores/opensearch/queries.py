@@ -24,7 +24,17 @@ from ...ports import IndexedCandidate, IndexedNeighbour, IndexedSurroundings, Pr
 from ...text.matching import compared, fold_category
 from . import documents
 from .client import failure
-from .documents import FOREVER, document_id, exact, has_direction, metadata_term, numbers, present, tag_term, token_term
+from .documents import (
+    document_id,
+    exact,
+    has_direction,
+    metadata_term,
+    numbers,
+    present,
+    tag_term,
+    token_term,
+    valid,
+)
 from .indices import UNKNOWN, packed
 
 Clause = dict[str, Any]
@@ -44,11 +54,10 @@ class UserFilter:
         return _all_of(self._bounds())
 
     def visible(self, filter: Filter, *more: Clause, without: Sequence[str] = ()) -> Clause:
-        """The documents that the user sees, turns and what was superseded where the filter includes them, and nothing
-        else of it."""
+        """The documents that the user sees, turns and what is no longer current where the filter includes them, and
+        nothing else of it."""
         hidden_ids = [*self.leave_out, *without]
-        clauses = [*self._bounds(), {"range": {"expires_at": {"gt": self.now}}}, *_turns(filter), *_superseding(filter)]
-        clauses += more
+        clauses = [*self._bounds(), *valid(filter, self.now), *_without("turn", filter), *more]
         if not hidden_ids:
             return _all_of(clauses)
         hidden = {"ids": {"values": [document_id(self.user, id) for id in hidden_ids]}}
@@ -90,16 +99,6 @@ def conditions(filter: Filter) -> list[Clause]:
     clauses += [{"term": {"tags": tag_term(tag)}} for tag in filter.tags]
     clauses += [{"term": {"metadata": metadata_term(key, value)}} for key, value in filter.metadata.items()]
     return clauses
-
-
-def _turns(filter: Filter) -> list[Clause]:
-    return _without("turn", filter)
-
-
-def _superseding(filter: Filter) -> list[Clause]:
-    if filter.include_superseded:
-        return []
-    return [{"range": {"superseded_at": {"gt": FOREVER - 1 if filter.as_of is None else to_micros(filter.as_of)}}}]
 
 
 def _without(kind: str, filter: Filter) -> list[Clause]:
