@@ -63,7 +63,7 @@ def test_bytes_of_all_machines_count_together(start: Start) -> None:
 
 def test_a_door_without_limits_of_amounts_measures_nothing(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
     door = start(calls_per_minute=3)
-    monkeypatch.setattr("steeltrap.stores.sqlite.reading.statistics", None)
+    monkeypatch.setattr("steeltrap.stores.sqlite.records.statistics", None)
     assert [save(door)[0] for _ in range(4)] == [None, None, None, "throttled"]
 
 

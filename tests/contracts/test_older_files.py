@@ -15,7 +15,7 @@ from steeltrap.maintenance import Run
 from steeltrap.model import Caller, UserRef
 from steeltrap.runtime.local import open_door
 from steeltrap.settings import read_settings
-from steeltrap.stores.sqlite.rows import to_terms
+from steeltrap.stores.sqlite.records import to_terms
 from steeltrap.stores.sqlite.schema import _NOTES_DAYS, APPLICATION, MIGRATIONS
 from steeltrap.text.words import WORDS_VERSION
 

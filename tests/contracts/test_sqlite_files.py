@@ -41,7 +41,7 @@ from steeltrap.stores.sqlite import SqliteStore, connection, opening, schema
 from steeltrap.stores.sqlite import file as connections
 from steeltrap.stores.sqlite import store as stores
 from steeltrap.stores.sqlite.file import UserFile
-from steeltrap.stores.sqlite.rows import COLUMNS, to_row, to_terms
+from steeltrap.stores.sqlite.records import COLUMNS, to_row, to_terms
 from steeltrap.stores.sqlite.schema import APPLICATION, MIGRATIONS, migrate
 from steeltrap.text.limits import from_key, to_key
 from steeltrap.text.words import Trait, indexed_words

@@ -19,7 +19,7 @@ from steeltrap.model import Caller, JsonObject, Matches, Query, UserRef
 from steeltrap.ranking import likeness
 from steeltrap.stores.exact.postings import LONGEST_KEPT, MOST_KEPT, word_digest
 from steeltrap.stores.sqlite import SqliteStore
-from steeltrap.stores.sqlite.rows import to_terms
+from steeltrap.stores.sqlite.records import to_terms
 from steeltrap.stores.sqlite.space import SqliteSpace
 from steeltrap.text.words import tokens
 from steeltrap.toolsets import CATALOGUE

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from steeltrap.stores.exact.postings import Postings
-from steeltrap.stores.sqlite.rows import to_terms
+from steeltrap.stores.sqlite.records import to_terms
 
 WORDS = ("heron", "otter", "frog", "river")
 TEXTS = st.lists(st.sampled_from(WORDS), max_size=6)

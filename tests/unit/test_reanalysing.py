@@ -21,7 +21,7 @@ from steeltrap.runtime import background
 from steeltrap.runtime.background import reanalysing_in_background
 from steeltrap.runtime.local import open_door
 from steeltrap.settings import read_settings
-from steeltrap.stores.sqlite.rows import to_terms
+from steeltrap.stores.sqlite.records import to_terms
 from steeltrap.text.words import WORDS_VERSION
 
 SECONDS = 60.0

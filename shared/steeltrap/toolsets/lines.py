@@ -4,6 +4,7 @@ No tool is defined here: tools need pydantic, whose import takes as long as the 
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 from ..engine.call import Call
@@ -55,13 +56,15 @@ def _author(memory: Memory) -> str:
     return f" (untrusted, by {escaped(memory.agent_id or 'an unnamed agent')})" if memory.untrusted else ""
 
 
-def shown_to(call: Call, *, superseded: bool | None = False) -> Filter:
-    """The memories that a model is shown: none of other projects, and with a setting none of untrusted agents.
+def shown_to(call: Call) -> Filter:
+    """The memories that a model is shown: current ones, none of other projects, and with a setting none of untrusted
+    agents."""
+    return Filter(project=call.caller.project, untrusted=None if call.rules.show_untrusted else False)
 
-    Superseded ones are among them as the filter's `include_superseded` says.
-    """
-    untrusted = None if call.rules.show_untrusted else False
-    return Filter(project=call.caller.project, untrusted=untrusted, include_superseded=superseded)
+
+def recalled_by(call: Call) -> Filter:
+    """The same, and superseded ones too if the query asks for the past."""
+    return replace(shown_to(call), include_superseded=None)
 
 
 def split_untrusted(memories: Sequence[Memory], lines: Sequence[str]) -> list[str]:

@@ -27,8 +27,7 @@ from ..usage_buffer import Pending, UsageBuffer
 from .connection import CONNECTION_BYTES, OPEN_SECONDS, translated, writing
 from .header import Header, read_meta
 from .opening import WRITER_KIB, Identity, Opened, Opener, identity, open_current
-from .reading import IndexSource
-from .rows import AMONG, to_keys
+from .records import AMONG, IndexSource, to_keys
 from .schema import TABLES
 from .scrubbing import Reserve, scrub
 

@@ -19,7 +19,7 @@ from ...record import from_image
 from ...text.words import WORDS_VERSION
 from ...version import VERSION
 from .connection import select
-from .rows import AMONG, to_keys, to_terms
+from .records import AMONG, to_keys, to_terms
 
 MOVED_TO: Final = "moved_to"
 """The place, in `meta`, to which all memories of a file were moved: nothing reads or writes them here any more."""

@@ -10,7 +10,7 @@ from ...model import Revision, Usage, from_micros, to_micros
 from ...ports import Create
 from ...ports.space import Beside, Stored
 from ...record import from_image
-from . import reading
+from . import records
 from .header import analysis_of, is_staging_begun, read_meta
 from .writes import create
 
@@ -56,8 +56,8 @@ def stored(connection: apsw.Connection, dimension: int) -> Iterator[Stored]:
 def beside(connection: apsw.Connection) -> Beside:
     """All that a file has beside memories."""
     return Beside(
-        sessions=tuple(reading.read_sessions(connection)),
-        imports=tuple(reading.read_imports(connection)),
+        sessions=tuple(records.read_sessions(connection)),
+        imports=tuple(records.read_imports(connection)),
         analysis=analysis_of(connection),
     )
 
@@ -78,8 +78,8 @@ def put(connection: apsw.Connection, memories: Iterable[Stored], others: Beside)
             )
         last = max(last, each.written)
     for session in others.sessions:
-        reading.add_session(connection, session)
+        records.add_session(connection, session)
     for run in others.imports:
-        reading.put_import(connection, run)
+        records.put_import(connection, run)
     values_of_meta = [(last, "change"), (others.analysis, "analysis")]
     connection.executemany("UPDATE meta SET value = ? WHERE key = ?", values_of_meta)

@@ -23,7 +23,7 @@ from ...record import from_image
 from ...text.words import WORDS_VERSION, indexed_words
 from .connection import OPEN_SECONDS, lacks_descriptors, select, transaction, translated
 from .header import read_meta, remove_meta, write_meta
-from .rows import to_terms
+from .records import to_terms
 from .schema import MIGRATIONS, is_foreign, migrate
 
 SECONDS: Final = 10.0

@@ -19,7 +19,7 @@ from ...record import from_image
 from ...text.matching import fold_category, fold_tag
 from ...text.words import Trait, traits
 from .connection import transaction
-from .rows import COLUMNS, FILTERED, filtered
+from .records import COLUMNS, FILTERED, filtered
 
 MIGRATIONS: Final = (
     """

@@ -34,10 +34,10 @@ from ...text.limits import from_key, to_key
 from ...text.words import WORDS_VERSION
 from ..exact.columns import Mask
 from ..exact.index import Index
-from . import header, reading, writes
+from . import header, records, writes
 from .connection import select
 from .file import UNFINISHED, Redo, T, UserFile, is_marked, read_usage, write_review
-from .rows import CURRENT, NAMING, conditions, read_vectors, to_names
+from .records import CURRENT, NAMING, conditions, read_vectors, to_names
 
 _NAMED: Final = (
     ("memory", "SELECT 1 FROM memory WHERE id = :key"),
@@ -192,11 +192,11 @@ class SqliteSpace:
 
     def find(self, lookup: Lookup) -> list[str]:
         with self._file.reading() as connection:
-            return [] if connection is None else reading.find(connection, lookup, self._now())
+            return [] if connection is None else records.find(connection, lookup, self._now())
 
     def successions(self, ids: Sequence[str]) -> dict[str, str]:
         with self._file.reading() as connection:
-            return {} if connection is None else reading.successions(connection, ids, self._now())
+            return {} if connection is None else records.successions(connection, ids, self._now())
 
     def copies(self, texts: Sequence[TextKey]) -> list[int]:
         with self._file.reading() as connection:
@@ -246,7 +246,7 @@ class SqliteSpace:
         with self._file.reading() as connection:
             if connection is None:
                 return Page(memories=(), total=0)
-            return reading.page(connection, filter, self._now(), limit=limit, offset=offset, happened=happened)
+            return records.page(connection, filter, self._now(), limit=limit, offset=offset, happened=happened)
 
     def walk(self, *, after: str | None = None, turns: bool = False) -> Iterator[Memory]:
         # Block by block, so that a long export holds no lock and no snapshot.
@@ -263,11 +263,11 @@ class SqliteSpace:
                 if connection is None:
                     return
                 if earlier:
-                    replaced = reading.earlier_images(connection, place)
+                    replaced = records.earlier_images(connection, place)
                     memories = [memory for _, memory in replaced]
                     place = replaced[-1][0] if replaced else place
                 else:
-                    block = reading.images(connection, last)
+                    block = records.images(connection, last)
                     memories = [memory for _, memory in block]
                     last = block[-1][0] if block else last
             if not memories:
@@ -276,11 +276,9 @@ class SqliteSpace:
 
     def idle_conversations(self, since: datetime, *, limit: int) -> list[str]:
         with self._file.reading() as connection:
-            return (
-                []
-                if connection is None
-                else reading.idle_conversations(connection, to_micros(since), self._now(), limit)
-            )
+            if connection is None:
+                return []
+            return records.idle_conversations(connection, to_micros(since), self._now(), limit)
 
     def embeddings(self, ids: Sequence[str]) -> dict[str, tuple[Embedding, ...]]:
         file = self._file
@@ -296,26 +294,26 @@ class SqliteSpace:
 
     def scopes(self) -> dict[str, ScopeUse]:
         with self._file.reading() as connection:
-            return {} if connection is None else reading.scopes(connection, self._now())
+            return {} if connection is None else records.scopes(connection, self._now())
 
     def sessions(self) -> list[Session]:
         with self._file.reading() as connection:
-            return [] if connection is None else reading.read_sessions(connection)
+            return [] if connection is None else records.read_sessions(connection)
 
     def add_session(self, session: Session) -> bool:
-        return self._write(lambda connection, _: reading.add_session(connection, session))
+        return self._write(lambda connection, _: records.add_session(connection, session))
 
     def remove_session(self, id: str) -> bool:
         if not self._file.is_there():
             return False
-        return self._write(lambda connection, _: reading.remove_session(connection, id))
+        return self._write(lambda connection, _: records.remove_session(connection, id))
 
     def imports(self) -> list[Import]:
         with self._file.reading() as connection:
-            return [] if connection is None else reading.read_imports(connection)
+            return [] if connection is None else records.read_imports(connection)
 
     def put_import(self, run: Import) -> None:
-        self._write(lambda connection, _: reading.put_import(connection, run))
+        self._write(lambda connection, _: records.put_import(connection, run))
 
     def revisions(self, id: str, *, after: int = 0, limit: int | None = None) -> list[Revision]:
         with self._file.reading() as connection:
@@ -387,7 +385,7 @@ class SqliteSpace:
 
     def statistics(self) -> Mapping[str, int]:
         with self._file.reading() as connection:
-            return reading.statistics(connection, self._now(), 4 * self._file.dimension)
+            return records.statistics(connection, self._now(), 4 * self._file.dimension)
 
     def _write(self, redo: Redo[T]) -> T:
         return self._file.transaction("change", redo, self._deadline)
@@ -408,11 +406,11 @@ class SqliteSpace:
 
     def _block(self, last: int, turns: bool) -> list[tuple[int, Memory]]:
         with self._file.reading() as connection:
-            return [] if connection is None else reading.block(connection, last, self._now(), turns=turns)
+            return [] if connection is None else records.block(connection, last, self._now(), turns=turns)
 
     def _row_number(self, id: str) -> int:
         with self._file.reading() as connection:
-            number = None if connection is None else reading.row_number(connection, id)
+            number = None if connection is None else records.row_number(connection, id)
         if number is None:
             raise nothing_after(id)
         return number

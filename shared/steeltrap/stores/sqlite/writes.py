@@ -14,11 +14,11 @@ from ...record import from_image, to_image
 from ...text.limits import from_key, to_key
 from ...text.matching import fold_tag
 from ..exact.index import Index
-from . import reading
+from . import records
 from .connection import select
 from .file import UserFile
 from .header import move_staged
-from .rows import (
+from .records import (
     ASSIGNMENTS,
     COLUMNS,
     CURRENT,
@@ -90,7 +90,7 @@ def commit(file: UserFile, changes: Sequence[Change], clock: Clock, deadline: De
         if file.header.is_next(connection):
             move_staged(connection, [write.entry.memory.id for write in batch.writes if write.entry.embeddings])
         if batch.closed:
-            reading.close_turns(connection, batch.closed)
+            records.close_turns(connection, batch.closed)
 
     file.transaction("change", redo, deadline)
 
@@ -100,7 +100,7 @@ def create(connection: apsw.Connection, write: Create, number: int, *, n: int | 
     connection.execute(_INSERT, (n, *to_row(write.entry, number)))
     n = connection.last_insert_rowid()
     _write_around(connection, n, write.entry, fresh=True)
-    reading.note_open_turn(connection, n, write.entry.memory)
+    records.note_open_turn(connection, n, write.entry.memory)
     for revision in write.history:
         _keep(connection, n, revision)
 

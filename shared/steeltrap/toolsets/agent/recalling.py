@@ -21,6 +21,7 @@ from ..lines import (
     OPEN,
     in_degrees,
     memory_lines,
+    recalled_by,
     shown_text,
     shown_to,
     split_untrusted,
@@ -51,7 +52,7 @@ def recall(call: Call, input: RecallInput) -> str:
         Search(
             query=input.query,
             limit=MAX_RESULTS,
-            filter=shown_to(call, superseded=None),
+            filter=recalled_by(call),
             precision="likely",
             most_less_sure=MOST_LESS_SURE,
             max_tokens=input.max_tokens - FRAME_TOKENS,
