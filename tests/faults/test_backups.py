@@ -24,8 +24,7 @@ from steeltrap.model import UserRef
 from steeltrap.runtime import SystemClock
 from steeltrap.stores.files.folder import FolderFiles
 from steeltrap.stores.sqlite import SqliteStore
-from steeltrap.stores.sqlite.backup import back_up
-from steeltrap.stores.sqlite.restoring import restore
+from steeltrap.stores.sqlite.backup import back_up, restore
 
 USERS = [f"user {n}" for n in range(12)]
 ROUNDS = 12
@@ -48,7 +47,7 @@ import os, signal, sys
 from pathlib import Path
 from clock import SettableClock
 from steeltrap.stores.sqlite.backup import back_up
-from steeltrap.stores.sqlite.restoring import restore
+from steeltrap.stores.sqlite.backup import restore
 
 # A process a round, forked from one that has imported everything, killed by a signal after some seconds.
 for line in sys.stdin:

@@ -20,7 +20,7 @@ from steeltrap.runtime import SystemClock
 from steeltrap.stores.logs.folder import FolderLog, FolderLogs
 from steeltrap.stores.replica import ReplicaStore
 from steeltrap.stores.replica.bases import make_base
-from steeltrap.stores.replica.caching import discard
+from steeltrap.stores.replica.cached_file import discard
 from steeltrap.stores.replica.entries import LogEntry
 from steeltrap.stores.replica.position import open_replica
 
@@ -367,7 +367,7 @@ from steeltrap.errors import Unavailable
 from steeltrap.runtime import SystemClock
 from steeltrap.stores.logs.folder import FolderLogs
 from steeltrap.stores.replica import ReplicaStore
-from steeltrap.stores.replica.caching import discard
+from steeltrap.stores.replica.cached_file import discard
 
 folder, step, room = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
 store = ReplicaStore(folder / "cache", FolderLogs(folder / "log"), EMBEDDER, SystemClock(), disk_bytes=room)

@@ -30,10 +30,9 @@ if TYPE_CHECKING:
     from ..stores.logs.postgres import PostgresLogs
     from ..stores.logs.probing import Fault
     from ..stores.object_place import ObjectPlace
-    from ..stores.sqlite.backup import Manifest
+    from ..stores.sqlite.backup import Manifest, Restored
     from ..stores.sqlite.foreign import ForeignDatabase
     from ..stores.sqlite.opening import Inspection
-    from ..stores.sqlite.restoring import Restored
     from .aws import Following, Upkeep
 
 
@@ -203,7 +202,7 @@ def inspect_copy(path: Path) -> "Inspection | None":
     """Look through a file of the cache of a log without changing it; None where it is no longer there, or still empty.
     Raises Unavailable while it is being removed."""
     from ..stores.data_folder import release
-    from ..stores.replica.caching import hold_made
+    from ..stores.replica.cached_file import hold_made
 
     if not path.exists():
         return None
@@ -314,9 +313,9 @@ def restore(
         if replace:
             raise InvalidInput("Nothing at a URL is replaced: restore into another prefix, without --replace.")
         return moving.restore(settings, source, skip=skip, advance=advance)
-    from ..stores.sqlite import restoring
+    from ..stores.sqlite import backup
 
-    return restoring.restore(source, settings.data, SystemClock(), skip=skip, replace=replace, advance=advance)
+    return backup.restore(source, settings.data, SystemClock(), skip=skip, replace=replace, advance=advance)
 
 
 def _refuse_tables(settings: Settings) -> None:

@@ -21,8 +21,7 @@ from . import SystemClock, local
 
 if TYPE_CHECKING:
     from ..stores.replica.moving import FilePlace
-    from ..stores.sqlite.backup import Manifest
-    from ..stores.sqlite.restoring import Restored
+    from ..stores.sqlite.backup import Manifest, Restored
     from ..stores.table_place import TablePlace
 
 _USER_SECONDS: Final = 1800.0
@@ -86,14 +85,14 @@ def restore(
 ) -> "Restored":
     """Put a backup into a log. Raises SteeltrapError: Conflict when a user has memories there, which stay."""
     from ..stores.replica.moving import copy_user
-    from ..stores.sqlite import restoring
+    from ..stores.sqlite import backup
 
     with TemporaryDirectory(prefix="steeltrap-restore-") as folder:
         data = Path(folder, "data")
-        restored = restoring.restore(source, data, SystemClock(), skip=skip, replace=False)
-        backup = _settings_of(str(data))
-        copies = _for_each(copy_user, backup, settings, advance=advance)
-        _copy_keys(backup, settings)
+        restored = backup.restore(source, data, SystemClock(), skip=skip, replace=False)
+        unpacked = _settings_of(str(data))
+        copies = _for_each(copy_user, unpacked, settings, advance=advance)
+        _copy_keys(unpacked, settings)
     if copies.failures:
         user, reason = copies.failures[0]
         others = counted(len(copies.failures) - 1, "other", "others")

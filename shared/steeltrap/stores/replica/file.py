@@ -29,8 +29,7 @@ from ..sqlite.schema import TABLES, is_current, migrate_within
 from ..sqlite.scrubbing import Reserve, scrub
 from .applying import Applier, Diverged, NeedsBase, body_of_migration, reload_indexes, require_own
 from .bases import clear_bases, make_base, put_rows, read_newest, remove_copies, side_by_side, stub_entries, unpacked
-from .cached_file import CachedFile
-from .caching import BEHIND, current_at, hold_open, note_behind, note_current
+from .cached_file import BEHIND, CachedFile, current_at, hold_open, note_behind, note_current
 from .due import DueWork, standing
 from .entries import LogEntry, Lost, commit_entry, damaged, new_nonce, newer, offline
 from .position import Position, is_worth_a_base, read_position, write_position
