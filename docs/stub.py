@@ -66,7 +66,7 @@ def async_stub(catalogue: Catalogue) -> str:
     types = [_Types(each, is_async=True) for each in toolsets]
     methods = [each.methods() for each in types]
     names = ", ".join(sorted(["Memory", *(name for each in types for name in each.dictionaries)]))
-    imports = f"{_ASYNC_IMPORTS}from .calling import CallThreads\nfrom .in_process import {names}\n"
+    imports = f"{_ASYNC_IMPORTS}from .calling import Awaited, CallThreads\nfrom .in_process import {names}\n"
     return _formatted([_head(ASYNC_MODULE), imports, *_declared(ASYNC_MODULE, toolsets, "Async"), *methods])
 
 

@@ -18,8 +18,8 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import dataclass
-from functools import partial
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from functools import partial, wraps
+from typing import TYPE_CHECKING, Any, Final, Generic, Self, TypeVar
 from uuid import uuid4
 
 from ..errors import OverQuota, SteeltrapError, Throttled, unknown_name
@@ -47,6 +47,7 @@ PATIENCE: Final = 30.0
 AT_ONCE: Final = 16
 """Calls that run at once; further ones wait for their turn."""
 
+A = TypeVar("A")
 T = TypeVar("T")
 
 
@@ -225,7 +226,96 @@ class ToolCalls:
         return f"<Toolset {self._toolset!r}: {', '.join(self.__dir__())}>"
 
 
-class AsyncClient:
+class Awaited(Generic[A]):
+    """The methods of a client, to be awaited; `A` is what its `invoke` answers."""
+
+    def __init__(self, client: Any, threads: "CallThreads") -> None:
+        self._client = client
+        self._threads = threads
+
+    async def call(self, tool: str, /, **arguments: Any) -> Any:
+        """The answer of a tool such as `core.save`. Raises the SteeltrapError that the call met."""
+        return await self._threads.run(partial(self._client.call, tool, **arguments))
+
+    async def invoke(
+        self,
+        tool: str,
+        arguments: dict[str, Any],
+        *,
+        idempotency_key: str | None = None,
+        timezone: str | None = None,
+    ) -> A:
+        """A call with everything that came back: the answer, what a search met, and a failure as a value.
+
+        `timezone` is the zone of the caller's days for this call. Raises NotFound for a tool that doesn't exist.
+        """
+        invoke = partial(self._client.invoke, idempotency_key=idempotency_key, timezone=timezone)
+        answer: A = await self._threads.run(partial(invoke, tool, arguments))
+        return answer
+
+    def as_user(
+        self,
+        user: str,
+        *,
+        agent: str | None = None,
+        conversation: str | None = None,
+        timezone: str | None = None,
+    ) -> Self:
+        """The same memory for another user; closing either closes both. Raises InvalidInput over HTTP, where the
+        token names the user."""
+        other = self._client.as_user(user, agent=agent, conversation=conversation, timezone=timezone)
+        return type(self)(other, self._threads)
+
+    async def close(self) -> None:
+        """Wait for the calls that run, and let go of connections and files."""
+        await self._threads.close(self._client.close)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, toolset: str) -> "AwaitedTools":
+            if toolset.startswith("_"):
+                raise AttributeError(toolset)
+            return AwaitedTools(getattr(self._client, toolset), self._threads)
+
+    def __dir__(self) -> list[str]:
+        return dir(self._client)
+
+    def __repr__(self) -> str:
+        return f"<Async{repr(self._client).removeprefix('<')}"
+
+
+class AwaitedTools:
+    """A toolset's tools as attributes, each to be awaited."""
+
+    def __init__(self, tools: Any, threads: "CallThreads") -> None:
+        self._tools = tools
+        self._threads = threads
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        tool = getattr(self._tools, name)
+
+        @wraps(tool)
+        async def call(**arguments: Any) -> Any:
+            return await self._threads.run(partial(tool, **arguments))
+
+        return call
+
+    def __dir__(self) -> list[str]:
+        return dir(self._tools)
+
+    def __repr__(self) -> str:
+        return repr(self._tools)
+
+
+class AsyncClient(Awaited[Answer]):
     """One user's memory for asyncio, here or elsewhere: the methods of `Client`, to be awaited.
 
         async with connect_async("http://127.0.0.1:8765") as memory:
@@ -245,61 +335,7 @@ class AsyncClient:
     episodic: "AsyncEpisodic"
 
     def __init__(self, client: Client, threads: "CallThreads | None" = None) -> None:
-        self._client = client
-        self._threads = threads or CallThreads("This client is closed; make another with `connect_async`.")
-
-    async def call(self, tool: str, /, **arguments: Any) -> Any:
-        """The answer of a tool such as `core.save`. Raises the SteeltrapError that the call met."""
-        return await self._threads.run(partial(self._client.call, tool, **arguments))
-
-    async def invoke(
-        self,
-        tool: str,
-        arguments: dict[str, Any],
-        *,
-        idempotency_key: str | None = None,
-        timezone: str | None = None,
-    ) -> Answer:
-        """A call with everything that came back: the answer, what a search met, and a failure as a value.
-
-        `timezone` is the zone of the caller's days for this call. Raises NotFound for a tool that doesn't exist.
-        """
-        invoke = partial(self._client.invoke, idempotency_key=idempotency_key, timezone=timezone)
-        return await self._threads.run(partial(invoke, tool, arguments))
-
-    def as_user(
-        self,
-        user: str,
-        *,
-        agent: str | None = None,
-        conversation: str | None = None,
-        timezone: str | None = None,
-    ) -> "AsyncClient":
-        """The same memory for another user; closing either closes both. Raises InvalidInput over HTTP, where the
-        token names the user."""
-        other = self._client.as_user(user, agent=agent, conversation=conversation, timezone=timezone)
-        return AsyncClient(other, self._threads)
-
-    async def close(self) -> None:
-        """Wait for the calls that run, and let go of connections and files."""
-        await self._threads.close(self._client.close)
-
-    async def __aenter__(self) -> "AsyncClient":
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.close()
-
-    if not TYPE_CHECKING:
-
-        def __getattr__(self, toolset: str) -> ToolCalls:
-            return ToolCalls(toolset_name(toolset), self.call)
-
-    def __dir__(self) -> list[str]:
-        return [*(name for name in super().__dir__() if not name.startswith("_")), *TOOLS]
-
-    def __repr__(self) -> str:
-        return f"<Async{repr(self._client).removeprefix('<')}"
+        super().__init__(client, threads or CallThreads("This client is closed; make another with `connect_async`."))
 
 
 class CallThreads:

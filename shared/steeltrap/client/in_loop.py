@@ -9,14 +9,13 @@ from os import PathLike
 from typing import Any
 
 from ..invoke import Result
-from ..model import JsonObject
 from ..ports import Clock, Embedder
 from ..toolsets import CATALOGUE
-from .calling import CallThreads
-from .in_process import Dialect, Memory, open_memory
+from .calling import Awaited, CallThreads
+from .in_process import Memory, open_memory
 
 
-class AsyncMemory:
+class AsyncMemory(Awaited[Result]):
     """One user's memory, for asyncio: the methods of `Memory`, to be awaited.
 
         async with open_memory_async("data") as memory:
@@ -27,81 +26,10 @@ class AsyncMemory:
     """
 
     def __init__(self, memory: Memory, threads: CallThreads) -> None:
-        self._memory = memory
-        self._threads = threads
-
-    async def call(self, tool: str, /, **arguments: Any) -> Any:
-        """The answer of a tool such as `core.save`. Raises the SteeltrapError that the call met."""
-        return await self._threads.run(partial(self._memory.call, tool, **arguments))
-
-    async def invoke(
-        self, tool: str, arguments: JsonObject, *, idempotency_key: str | None = None, timezone: str | None = None
-    ) -> Result:
-        """A call with all that it tells: the answer, what a search met, and a failure as a value.
-
-        `timezone` is the zone of the caller's days for this call. Raises NotFound for a tool that there isn't.
-        """
-        invoke = partial(self._memory.invoke, idempotency_key=idempotency_key, timezone=timezone)
-        return await self._threads.run(partial(invoke, tool, arguments))
-
-    def as_user(
-        self,
-        user: str,
-        *,
-        agent: str | None = None,
-        conversation: str | None = None,
-        timezone: str | None = None,
-    ) -> "AsyncMemory":
-        """The same store for another user, with the days of their time zone; closing either closes both."""
-        other = self._memory.as_user(user, agent=agent, conversation=conversation, timezone=timezone)
-        return AsyncMemory(other, self._threads)
-
-    async def close(self) -> None:
-        """Wait for the calls that run, flush what is buffered and let go of files."""
-        await self._threads.close(self._memory.close)
-
-    async def __aenter__(self) -> "AsyncMemory":
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.close()
-
-    def __getattr__(self, toolset: str) -> "AsyncDialect":
-        if toolset.startswith("_"):
-            raise AttributeError(toolset)
-        return AsyncDialect(getattr(self._memory, toolset), self._threads)
-
-    def __dir__(self) -> list[str]:
-        return dir(self._memory)
+        super().__init__(memory, threads)
 
     def __repr__(self) -> str:
-        return f"Async{self._memory!r}"
-
-
-class AsyncDialect:
-    """A toolset's tools as attributes, each to be awaited."""
-
-    def __init__(self, dialect: Dialect, threads: CallThreads) -> None:
-        self._dialect = dialect
-        self._threads = threads
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):
-            raise AttributeError(name)
-        wrapped = getattr(self._dialect, name)
-
-        async def call(**arguments: Any) -> Any:
-            return await self._threads.run(partial(wrapped, **arguments))
-
-        for attribute in ("__name__", "__qualname__", "__doc__", "__signature__"):
-            setattr(call, attribute, getattr(wrapped, attribute))
-        return call
-
-    def __dir__(self) -> list[str]:
-        return dir(self._dialect)
-
-    def __repr__(self) -> str:
-        return repr(self._dialect)
+        return f"Async{self._client!r}"
 
 
 class Opening:

@@ -7,9 +7,8 @@ from os import PathLike
 from typing import Any, Literal
 
 from ..invoke import Result
-from ..model import JsonObject
 from ..ports import Clock, Embedder
-from .calling import CallThreads
+from .calling import Awaited, CallThreads
 from .in_process import (
     AssociativeDiscoverAnswer,
     AssociativeListAllAnswer,
@@ -72,7 +71,7 @@ from .in_process import (
     RecordsUpdatedView,
 )
 
-class AsyncMemory:
+class AsyncMemory(Awaited[Result]):
     """One user's memory, for asyncio: the methods of `Memory`, to be awaited.
 
         async with open_memory_async("data") as memory:
@@ -92,31 +91,6 @@ class AsyncMemory:
     episodic: AsyncEpisodic
 
     def __init__(self, memory: Memory, threads: CallThreads) -> None: ...
-    async def call(self, tool: str, /, **arguments: Any) -> Any:
-        """The answer of a tool such as `core.save`. Raises the SteeltrapError that the call met."""
-        ...
-
-    async def invoke(
-        self, tool: str, arguments: JsonObject, *, idempotency_key: str | None = None, timezone: str | None = None
-    ) -> Result:
-        """A call with all that it tells: the answer, what a search met, and a failure as a value.
-
-        `timezone` is the zone of the caller's days for this call. Raises NotFound for a tool that there isn't.
-        """
-        ...
-
-    def as_user(
-        self, user: str, *, agent: str | None = None, conversation: str | None = None, timezone: str | None = None
-    ) -> AsyncMemory:
-        """The same store for another user, with the days of their time zone; closing either closes both."""
-        ...
-
-    async def close(self) -> None:
-        """Wait for the calls that run, flush what is buffered and let go of files."""
-        ...
-
-    async def __aenter__(self) -> AsyncMemory: ...
-    async def __aexit__(self, *_: object) -> None: ...
 
 class Opening:
     """A memory that is being opened: await it and close it yourself, or use it in an `async with`."""
