@@ -5,7 +5,6 @@ pass the contract tests of its port (`tests/contracts`). The engine only ever ge
 memories, from which no other user's can be reached.
 """
 
-from .embedder import Calibrating, Embedder, KnowsWords, Levels, Revised, Scale, SharedLevels
 from .index import (
     TOMBSTONE_SECONDS,
     DeadLetter,
@@ -25,14 +24,21 @@ from .services import (
     Amount,
     Background,
     Caches,
+    Calibrating,
     Clock,
     Counters,
     Deadline,
+    Embedder,
     ExportFiles,
     FileStore,
+    KnowsWords,
+    Levels,
     Loads,
     Migrates,
+    Revised,
+    Scale,
     SharedFolder,
+    SharedLevels,
     SweepsDue,
 )
 from .space import (

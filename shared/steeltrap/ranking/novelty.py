@@ -12,49 +12,21 @@ from ..text.vectors import calibrated
 from ..text.words import label_of
 
 LINK_FLOOR: Final = 0.7
-
-
 SURPRISE_OF_THE_FIRST: Final = 0.5
-
-
 KEY_MOMENT: Final = 0.7
-
-
 """From this surprise on a memory is a key moment; what is just new enough has it."""
-
-
 SURPRISE_OF_THE_FAMILIAR: Final = 0.3
-
-
 """A surprise below it means that the memory was said before, in the same or other words."""
-
-
 FAMILIAR: Final = 0.25
-
-
 """Where the familiar begins: this share of the way from the level of the new to a cosine of 1."""
-
-
 UNLABELLED: Final = 5 / 6
-
-
 """Where a text that begins with no name is new: this share of the way from the unrelated to the novel. Turns
 that begin with their speakers' names have at least those in common."""
-
-
 CORRECTED: Final = 0.05
-
-
 """Where what corrects a memory begins: this share of the way from the level of the new to a cosine of 1. Of 35
 corrections of facts 28 lie nearer to what they correct, and of 437 other facts 24 to the fact nearest to them."""
-
-
 _THE_SAME: Final = 0.9995
-
-
 """From this cosine on two texts have the same words."""
-
-
 _KANA: Final = re.compile("[\u3041-\u3096\u30a1-\u30fa\u30fc]")
 
 

@@ -204,7 +204,7 @@ def batch_update(call: Call, input: BatchUpdateInput) -> BatchView:
 class ConsolidateInput(Input):
     ids: MemoryIds = Field(description="The 2 to 50 memories to merge.", json_schema_extra={"minItems": 2})
     preserve_originals: bool = Field(True, description="Keep the originals; false deletes them.")
-    tags: NewTags | None = Field(None, description="NewTags of the result. Default: all tags of the originals.")
+    tags: NewTags | None = Field(None, description="Tags of the result. Default: all tags of the originals.")
     metadata: StoredMetadata | None = None
     dry_run: bool = Field(False, description="Save nothing: answer the memory that it would be.")
 
