@@ -26,7 +26,7 @@ from ..model import (
     to_micros,
 )
 from ..model.frozen import frozen
-from ..ports import Gone, IdStarts, LatestWrites, LinkedTo, OpenTurns, Space, SupersededBy
+from ..ports import Gone, IdStarts, LatestWrites, Naming, OpenTurns, Space
 from ..text.limits import SHORTEST, canonical, check_id, shortest_start, start_of
 from .call import Call
 
@@ -270,7 +270,7 @@ def completions(space: Space, starts: Sequence[str], *, limit: int) -> list[list
 def predecessors(space: Space, ids: Sequence[str]) -> list[Memory]:
     """The memories that these superseded, deleted and expired ones too."""
     canonical_ids = {*map(canonical, ids)} - {""}
-    memories = space.get(space.find(SupersededBy([*canonical_ids])), deleted=True) if canonical_ids else {}
+    memories = space.get(space.find(Naming("superseded_by", [*canonical_ids])), deleted=True) if canonical_ids else {}
     return [memory for memory in memories.values() if canonical(memory.superseded_by or "") in canonical_ids]
 
 
@@ -297,7 +297,7 @@ def linked(space: Space, ids: Sequence[str]) -> tuple[dict[str, list[Association
     """The associations of each id, and the memories that were read for them: of the ids and of all ends."""
     canonical_ids = {id: canonical(id) for id in ids}
     wanted_ids = {*canonical_ids.values()} - {""}
-    sources = space.find(LinkedTo([*wanted_ids])) if wanted_ids else []
+    sources = space.find(Naming("links", [*wanted_ids])) if wanted_ids else []
     memories = space.get([*wanted_ids.union(sources)])
     links: dict[str, list[tuple[str, Link]]] = defaultdict(list)
     for source, memory in memories.items():

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import Protocol, TypeVar
+from typing import Literal, Protocol, TypeVar
 
 from ..model import (
     Embedding,
@@ -123,16 +123,10 @@ class IdStarts:
 
 
 @frozen(kw_only=False)
-class SupersededBy:
-    """The memories that one of these superseded."""
+class Naming:
+    """The memories that name one of these in a field: that link to it, or that it superseded."""
 
-    ids: Sequence[str]
-
-
-@frozen(kw_only=False)
-class LinkedTo:
-    """The memories with a link to one of these."""
-
+    field: Literal["links", "superseded_by"]
     ids: Sequence[str]
 
 
@@ -169,7 +163,7 @@ class OpenTurns:
     conversation_id: str
 
 
-Lookup = IdStarts | SupersededBy | LinkedTo | OfImport | LatestWrites | Gone | Pending | OpenTurns
+Lookup = IdStarts | Naming | OfImport | LatestWrites | Gone | Pending | OpenTurns
 
 
 class Space(Protocol):
@@ -223,8 +217,7 @@ class Space(Protocol):
         """The ids of the memories and turns that a lookup names, in no order unless it says one. Deleted, expired and
         superseded ones are among them unless it says otherwise.
 
-        `SupersededBy` and `LinkedTo` may name memories that did so before: whoever reads them looks. The others are
-        exact.
+        `Naming` may give memories that did so before: whoever reads them looks. The others are exact.
         """
         ...
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from ...errors import nothing_after
 from ...model import Filter, Happened, Memory, Page, Revision, ScopeUse, from_micros, to_micros
-from ...ports import Gone, IdStarts, LatestWrites, LinkedTo, Lookup, OfImport, OpenTurns, Pending, SupersededBy
+from ...ports import Gone, IdStarts, LatestWrites, Lookup, Naming, OfImport, OpenTurns, Pending
 from ...record import from_image
 from ...text.limits import canonical
 from . import items, keys
@@ -113,10 +113,9 @@ def find(partition: Partition, lookup: Lookup) -> list[str]:
         case IdStarts(starts, limit):
             id_lists = partition.each(lambda start: _with_start(partition, start, limit), starts)
             return [id for ids in id_lists for id in ids]
-        case SupersededBy(ids):
-            return sources(partition, map(keys.superseded_by, map(canonical, ids)))
-        case LinkedTo(ids):
-            return sources(partition, map(keys.links_to, map(canonical, ids)))
+        case Naming(field, ids):
+            names = keys.links_to if field == "links" else keys.superseded_by
+            return sources(partition, map(names, map(canonical, ids)))
         case OfImport(id):
             return _of_import(partition, id)
         case LatestWrites(limit):

@@ -36,12 +36,11 @@ from ...ports import (
     Gone,
     IdStarts,
     LatestWrites,
-    LinkedTo,
     Lookup,
+    Naming,
     OfImport,
     OpenTurns,
     Pending,
-    SupersededBy,
 )
 from ...record import from_image, import_from_image, import_to_image, to_image
 from ...text.limits import bounds_of_start, from_key, to_key
@@ -319,11 +318,10 @@ def find(connection: apsw.Connection, lookup: Lookup, now: int) -> list[str]:
             return [
                 id for values in bounds for id in _ids(connection, "id BETWEEN ? AND ? ORDER BY id LIMIT ?", values)
             ]
-        case SupersededBy(ids):
-            return _ids(connection, "superseded_by IN (SELECT unhex(value) FROM json_each(?))", (to_keys(ids),))
-        case LinkedTo(ids):
-            linked = "SELECT n FROM link WHERE target IN (SELECT unhex(value) FROM json_each(?))"
-            return _ids(connection, f"n IN ({linked})", (to_keys(ids),))
+        case Naming(field, ids):
+            newer = "superseded_by IN (SELECT unhex(value) FROM json_each(?))"
+            linked = "n IN (SELECT n FROM link WHERE target IN (SELECT unhex(value) FROM json_each(?)))"
+            return _ids(connection, linked if field == "links" else newer, (to_keys(ids),))
         case OfImport(id):
             return _ids(connection, "import_id = ?", (id,))
         case LatestWrites(limit):
