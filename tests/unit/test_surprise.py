@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from steeltrap.embedders.static import StaticEmbedder
 from steeltrap.model import Neighbour, Surroundings
-from steeltrap.ranking.novelty import KEY_MOMENT, is_japanese, probably_superseded, surprise
+from steeltrap.ranking.novelty import KEY_MOMENT, is_japanese, probably_corrects, surprise
 from steeltrap.text.vectors import cosine
 
 LEVEL = st.floats(0, 0.99)
@@ -142,4 +142,4 @@ def test_the_default_embedder_tells_news_from_other_words_in_each_language(
 def test_a_memory_is_probably_corrected_by_what_is_a_little_nearer_than_the_new_and_not_the_same(
     cosine: float, expected: bool
 ) -> None:
-    assert probably_superseded(Neighbour("a", cosine), Marks()) == expected
+    assert probably_corrects(Neighbour("a", cosine), Marks()) == expected
