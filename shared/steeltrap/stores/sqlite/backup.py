@@ -24,6 +24,7 @@ from ...model.frozen import frozen
 from ...ports import Clock
 from ...version import VERSION
 from ..data_folder import NotRegular, held, open_regular
+from ..whole_files import make, sync
 from .connection import OPEN_SECONDS, DiskFull, select, translate
 from .header import is_named_by_owner, read_meta
 from .opening import connect
@@ -175,7 +176,7 @@ _BLOCK: Final = 1024 * 1024
 def copy_file(source: Path, target: Path, name: str, most: int | None = None) -> Kept:
     """Copy the regular file of a name from one folder to another: all of it, or a block more than `most` bytes. Raises
     NotRegular, OSError: FileExistsError."""
-    make_folders((target / name).parent)
+    make((target / name).parent)
     digest, size = sha256(), 0
     with (
         open_regular(source, name) as reading,
@@ -200,23 +201,6 @@ def keep_copy(path: Path, name: str) -> Kept:
         return Kept(name, file.tell(), digest.hexdigest())
 
 
-def make_folders(folder: Path) -> None:
-    """Make a folder and those above it, for their owner only."""
-    if not folder.is_dir():
-        make_folders(folder.parent)
-        folder.mkdir(mode=0o700, exist_ok=True)
-
-
-def sync_folder(folder: Path) -> None:
-    """Bring the names in a folder to the disk."""
-    if os.name == "posix":  # Windows opens no folders
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
-
-
 @contextmanager
 def folder_beside(target: Path) -> Iterator[Path]:
     """A folder beside the target, to be filled and renamed to it; it is removed if the block fails.
@@ -235,7 +219,7 @@ def folder_beside(target: Path) -> Iterator[Path]:
 def sync_all(folder: Path) -> None:
     """Bring the names in a folder, and in all below it, to the disk."""
     for path, _, _ in os.walk(folder):
-        sync_folder(Path(path))
+        sync(Path(path))
 
 
 @contextmanager
@@ -309,7 +293,7 @@ def back_up(
             os.fsync(file.fileno())
         sync_all(part)
         part.rename(target)
-        sync_folder(target.parent)
+        sync(target.parent)
     return manifest
 
 
@@ -328,7 +312,7 @@ def _copy_user(folder: Path, path: Path, part: Path) -> list[Kept]:
     """Copy a user's file and exported files; nothing for a user who was forgotten."""
     name = path.relative_to(folder)
     copy, exports = part / name, _exports_of(folder, path)
-    make_folders(copy.parent)
+    make(copy.parent)
     try:
         with closing(connect(path)[0]) as source:
             source.set_busy_timeout(int(OPEN_SECONDS * 1000))
@@ -424,7 +408,7 @@ def restore(
         manifest = read_manifest(source, skip=skip)
     with translated_at(folder), held(folder, alone=True):
         _check_place(source, folder, replace=replace)
-        make_folders(folder.parent)
+        make(folder.parent)
         with folder_beside(folder) as part:
             copied = 0
             for file in manifest.files:
@@ -498,9 +482,9 @@ def _swap(part: Path, folder: Path, aside: str) -> Path | None:
             except BaseException:
                 former_folder.rename(folder)
                 raise
-            sync_folder(folder.parent)
+            sync(folder.parent)
             return former_folder
         folder.rmdir()
     part.rename(folder)
-    sync_folder(folder.parent)
+    sync(folder.parent)
     return None
