@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from steeltrap import settings as module
 from steeltrap.errors import InvalidInput
 from steeltrap.settings import FIELDS, Settings, read_settings
+from steeltrap.settings_table import model, taken_plainly
 
 
 def test_an_empty_environment_gives_the_defaults() -> None:
@@ -302,15 +302,15 @@ _VALUES = (
 @pytest.mark.parametrize("name", FIELDS)
 def test_a_value_that_is_taken_at_first_sight_is_the_one_that_pydantic_takes(name: str) -> None:
     for value in _VALUES:
-        if (taken := module._plainly(name, value)) is not None:
-            checked = getattr(module._model().model_validate({name: value}), name)
+        if (taken := taken_plainly(name, value)) is not None:
+            checked = getattr(model().model_validate({name: value}), name)
             assert (type(taken), taken) == (type(checked), checked)
 
 
 def test_every_default_is_one_that_pydantic_takes() -> None:
     defaults = Settings()
     assert defaults.explicit == frozenset()
-    checked = module._model().model_validate({name: getattr(defaults, name) for name in FIELDS})
+    checked = model().model_validate({name: getattr(defaults, name) for name in FIELDS})
     assert {name: getattr(checked, name) for name in FIELDS} == {name: getattr(defaults, name) for name in FIELDS}
 
 
