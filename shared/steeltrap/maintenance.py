@@ -8,7 +8,6 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from math import inf
 from typing import Final, Protocol
 
 from .engine import upkeep
@@ -240,29 +239,7 @@ def sweep_index(truth: Truth, index: IndexUpkeep, clock: Clock) -> int:
     return upkeep.sweep_index(truth, index, clock.now())
 
 
-def rebuild_index(
-    truth: Truth,
-    index: IndexUpkeep,
-    *,
-    accept_refused: bool = False,
-    advance: Callable[[int], None] = lambda count: None,
-    seconds_left: Callable[[], float] = lambda: inf,
-    pause: Callable[[float], None] = time.sleep,
-) -> Reindexed:
-    """Build a new search index beside the one in use, then switch to it. Call it again to continue.
-
-    `seconds_left` is called after each block of documents; below zero the rebuild stops with `cut_short`. If the new
-    index permanently rejects documents, the old one stays in use, unless `accept_refused`. Raises Unavailable,
-    Throttled.
-    """
-    return upkeep.reindex(
-        truth,
-        index,
-        accept_refused=accept_refused,
-        advance=advance,
-        may_go_on=lambda: seconds_left() >= 0,
-        pause=pause,
-    )
+rebuild_index = upkeep.reindex
 
 
 def mend_index(truth: Truth, index: IndexUpkeep, user: UserRef) -> Reindexed:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from itertools import islice
+from math import inf
 from typing import Final, Literal
 
 from ..changes.images import entry, meaning, unchanged_text
@@ -159,14 +160,14 @@ def reindex(
     *,
     accept_refused: bool = False,
     advance: Callable[[int], None] = lambda count: None,
-    may_go_on: Callable[[], bool] = lambda: True,
+    seconds_left: Callable[[], float] = lambda: inf,
     pause: Callable[[float], None] = time.sleep,
 ) -> Reindexed:
     """Build another index beside the one that is searched, and switch when it is whole.
 
-    A rebuild that was interrupted resumes where it stopped. It stops after a block when `may_go_on` says no. If
-    documents are permanently refused, the old index stays in use unless `accept_refused`. Raises Unavailable,
-    Throttled: call again to go on.
+    A rebuild that was interrupted resumes where it stopped. `seconds_left` is called after each block of documents;
+    below zero the rebuild stops with `cut_short`. If documents are permanently refused, the old index stays in use
+    unless `accept_refused`. Raises Unavailable, Throttled: call again to go on.
     """
     reindexed = Reindexed()
     place = index.begin()
@@ -178,7 +179,7 @@ def reindex(
         if next_place:
             index.reached(next_place)
         advance(reindexed.written)
-        if not may_go_on():
+        if seconds_left() < 0:
             reindexed.cut_short = True
             return reindexed
     if not reindexed.refused or accept_refused:
