@@ -166,6 +166,8 @@ _FLAGS: Final = {
     "superseded memories": ("superseded", "is_superseded"),
 }
 _STATES: Final = {kind.split()[0]: kind for kind in _FLAGS} | {"invalid": "invalidated memories"}
+ENDED_BY: Final = ("deleted_at", "superseded_by")
+"""The columns in which a table says that a memory has ended."""
 KEYS: Final = frozenset(
     key for keys in (*_ENDS.values(), *_FLAGS.values(), ("superseded_by", "status", "state")) for key in keys
 )

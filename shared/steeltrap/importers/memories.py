@@ -29,7 +29,7 @@ from ..model import Draft, JsonObject
 from ..runtime.local import open_foreign_database
 from ..text.json_pieces import parsed
 from ..text.transcripts import cleaned
-from .items import KEYS, Filing, Flaw, Item, Kept, LeftOut, Part, moment, validity_of
+from .items import ENDED_BY, KEYS, Filing, Flaw, Item, Kept, LeftOut, Part, moment, validity_of
 from .json_values import Value
 
 _FORMS = (
@@ -137,7 +137,7 @@ def _mem0_draft(body: JsonObject, filing: Filing) -> Draft:
 SIGNATURE: Final = b"SQLite format 3\x00"
 _TABLE: Final = "memories"
 _NEEDED: Final = frozenset({"content", "content_hash", "tags", "created_at"})
-_COLUMNS: Final = ("id", "content", "tags", "memory_type", "metadata", "created_at", "deleted_at", "superseded_by")
+_COLUMNS: Final = ("id", "content", "tags", "memory_type", "metadata", "created_at", *ENDED_BY)
 _UNTAGGED: Final = "untagged"
 """The text that the service writes where there are no tags."""
 
@@ -151,7 +151,7 @@ def is_file(path: Path, name: str) -> bool:
 def memory_service_parts(
     path: Path, name: str, before: int, size: int, filing: Filing, going_on: Callable[[], None] = lambda: None
 ) -> Iterator[Part]:
-    """A memory per row; deleted ones, and those that another one superseded, are left out."""
+    """A memory per row; those that have ended are left out."""
     with open_foreign_database(path, name, going_on) as file:
         columns = file.columns(_TABLE)
         names = [column for column in _COLUMNS if column in columns]
@@ -167,7 +167,7 @@ def _part(row: Mapping[str, Any], where: str, at: int, filing: Filing) -> Part:
     tags = (tag.strip() for tag in str(row["tags"] or "").split(","))
     metadata = _service_metadata(row)
     try:
-        validity = validity_of({**metadata, **{key: row[key] for key in ("deleted_at", "superseded_by")}}, filing)
+        validity = validity_of({**metadata, **{key: row[key] for key in ENDED_BY}}, filing)
         if validity.ended:
             return LeftOut(kind=validity.ended)
         draft = Draft(
