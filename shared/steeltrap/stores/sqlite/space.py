@@ -34,7 +34,7 @@ from ...text.limits import from_key, to_key
 from ...text.words import WORDS_VERSION
 from ..exact.columns import Mask
 from ..exact.index import Index
-from . import header, records, writes
+from . import header, records
 from .connection import select
 from .file import UNFINISHED, Redo, T, UserFile, is_marked, read_usage, write_review
 from .records import CURRENT, NAMING, conditions, read_vectors, to_names
@@ -54,6 +54,8 @@ def purge(file: UserFile, ids: Sequence[str], deadline: Deadline) -> list[str]:
     held the log until the deadline, or the disk is too full to rewrite the file: the memories are gone from every
     answer then, and a repeated call or the next sweep finishes the work.
     """
+    from . import writes
+
     if not file.is_there():
         return []
     keys = [to_key(id) for id in ids]
@@ -175,6 +177,8 @@ class SqliteSpace:
 
     def commit(self, changes: Sequence[Change]) -> None:
         if changes:
+            from . import writes  # not loaded by a search
+
             writes.commit(self._file, changes, self._clock, self._deadline)
 
     def get(self, ids: Sequence[str], *, deleted: bool = False) -> dict[str, Memory]:
@@ -237,6 +241,8 @@ class SqliteSpace:
             )
 
     def look_around(self, probes: Sequence[Probe], *, floor: float, top_k: int) -> list[Surroundings]:
+        from . import writes
+
         with self._file.searching() as opened:
             if opened is None:
                 return [Surroundings(nearest=None) for _ in probes]
