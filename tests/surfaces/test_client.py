@@ -6,9 +6,10 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from decimal import Decimal
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -379,6 +380,38 @@ def test_arguments_of_python_are_sent_as_json(door: Door) -> None:
         for bad in ({"x": float("nan")}, {"x": object()}, {"x": b"bytes"}, {1: {2}} | {"x": object}):
             with pytest.raises(InvalidInput, match="no JSON"):
                 client.core.save(content="x", metadata=bad)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("place", ["a server", "a folder"])
+def test_values_of_python_are_one_memory_over_a_server_and_in_a_folder(door: Door, tmp_path: Path, place: str) -> None:
+    then, id = datetime(2026, 1, 2, 3, tzinfo=UTC), UUID("3f2b8c1e-9d4a-4f6b-8a2e-1c5d7e9f0a3b")
+    metadata: dict[Any, Any] = {"at": then, "day": then.date(), "id": id, "set": {1}, "pair": (1, {2}), 7: {None: True}}
+    with ExitStack() as stack:
+        app = create_app(door, LocalUser("ana", "default"), closes_store=False)
+        at = stack.enter_context(served(app)) if place == "a server" else str(tmp_path / "data")
+        client = stack.enter_context(connect(at))
+        client.call("core.put", items=[{"id": id, "content": "Ana likes tea.", "metadata": metadata}])
+        assert client.call("core.get", id=id)["metadata"] == {
+            "at": "2026-01-02T03:00:00+00:00",
+            "day": "2026-01-02",
+            "id": str(id),
+            "set": [1],
+            "pair": [1, [2]],
+            "7": {"null": True},
+        }
+
+
+@pytest.mark.parametrize(
+    "value", [object(), b"bytes", Path("x"), Decimal(1)], ids=["object", "bytes", "path", "decimal"]
+)
+def test_what_json_has_no_form_for_is_refused_by_its_field_in_a_folder_too(tmp_path: Path, value: object) -> None:
+    with connect(str(tmp_path / "data")) as client:
+        for arguments in ({"content": "x", "metadata": {"k": value}}, {"content": "x", "tags": [value]}):
+            with pytest.raises(InvalidInput, match=r"`(metadata.k|tags.0)` has no form in JSON"):
+                client.call("core.save", **arguments)
+        with pytest.raises(InvalidInput, match=r"`metadata.k` has no form in JSON"):
+            client.call("core.search", query="x", metadata={"k": value})
+        assert client.core.stats()["memories"] == 0
 
 
 @pytest.mark.parametrize(

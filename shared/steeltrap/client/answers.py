@@ -80,12 +80,13 @@ def not_ours(message: str) -> Unavailable:
 def encoded(call: Call, value: Any) -> bytes:
     """A value as JSON. Raises InvalidInput for what JSON can't hold."""
     try:
-        return json.dumps(value, default=_plain, allow_nan=False, separators=(",", ":")).encode()
+        return json.dumps(value, default=json_form, allow_nan=False, separators=(",", ":")).encode()
     except (TypeError, ValueError, RecursionError) as error:
         raise InvalidInput(f"The arguments of `{call.tool}` are no JSON ({error}); give plain values.") from None
 
 
-def _plain(value: object) -> object:
+def json_form(value: object) -> object:
+    """A plain value in place of one that JSON can't hold. Raises TypeError where there is none."""
     if isinstance(value, date):  # a datetime is one too
         return value.isoformat()
     if isinstance(value, UUID):

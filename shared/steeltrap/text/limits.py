@@ -8,6 +8,7 @@ import re
 import unicodedata
 from collections.abc import Collection, Sequence
 from dataclasses import replace
+from datetime import date
 from typing import Any, Final
 
 from ..errors import InvalidInput, TooLarge
@@ -199,6 +200,8 @@ def _check_json(value: object, depth: int, path: _Path) -> None:
     elif isinstance(value, list | tuple):
         for number, item in enumerate(value):
             _check_json(item, depth + 1, (path, str(number)))
+    elif value is not None and not isinstance(value, int | float | date):
+        raise InvalidInput(f"`{_path_text(path)}` has no form in JSON ({type(value).__name__}); give a plain value.")
 
 
 def _top(path: _Path) -> str:
