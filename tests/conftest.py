@@ -79,7 +79,7 @@ def without_aws(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> pytest.Monke
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Keep the first case of each test in the folders that STEELTRAP_TEST_FIRST names, and in those of
+    """Keep the first case of each test in the folders and files that STEELTRAP_TEST_FIRST names, and in those of
     STEELTRAP_TEST_EACH the first case with each value: every surface and every input, not every input on every surface.
 
     Another Python, library or store differs in kind, which one case shows; hundreds of inputs were tried on the first.
@@ -87,17 +87,18 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """
     if chosen() == "aws":
         _keep(config, items, [item for item in items if "open_store" in getattr(item, "fixturenames", ())])
-    first, each = _folders("STEELTRAP_TEST_FIRST"), _folders("STEELTRAP_TEST_EACH")
+    first, each = _named("STEELTRAP_TEST_FIRST"), _named("STEELTRAP_TEST_EACH")
     if not first | each:
         return
     seen: set[tuple[str, str, int]] = set()
     kept = []
     for item in items:
         test, cases = item.nodeid.partition("[")[0], getattr(item, "callspec", None)
+        places = {item.path, item.path.parent}
         values = {(test, "", 0)}
-        if item.path.parent in each and cases is not None:
+        if places & each and cases is not None:
             values = {(test, name, id(value)) for name, value in cases.params.items()}
-        if item.path.parent not in first | each or not values <= seen:
+        if not places & (first | each) or not values <= seen:
             kept.append(item)
         seen |= values
     _keep(config, items, kept)
@@ -108,8 +109,8 @@ def _keep(config: pytest.Config, items: list[pytest.Item], kept: list[pytest.Ite
     items[:] = kept
 
 
-def _folders(name: str) -> set[Path]:
-    return {Path(__file__).parent / folder for folder in os.environ.get(name, "").split()}
+def _named(name: str) -> set[Path]:
+    return {Path(__file__).parent / place for place in os.environ.get(name, "").split()}
 
 
 # Collecting makes millions of objects that stay: looking for garbage among them takes a fifth of its time, and some of
