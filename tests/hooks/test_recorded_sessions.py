@@ -40,7 +40,9 @@ def test_beside_a_server_what_was_said_is_offered_in_the_next_session_once(
     said_and_offered(computer, recorded, shop, blog)
 
 
+# Each client's session is read by the same code wherever the memories are: one shows that no server is needed.
 @pytest.mark.slow
+@pytest.mark.parametrize("recorded", ["claude_code"], indirect=True)
 def test_without_a_server_what_was_said_is_offered_in_the_next_session_once(
     computer: Computer, recorded: Recording, shop: Path, blog: Path
 ) -> None:
