@@ -3,9 +3,11 @@
 import gc
 import logging
 import os
+import ssl
 import sys
 from collections import Counter
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +36,21 @@ if _MEMORY.is_dir() and os.access(_MEMORY, os.W_OK):
     _of_memory = os.statvfs(_MEMORY)
     if not _of_memory.f_flag & os.ST_NOEXEC and _of_memory.f_bavail * _of_memory.f_frsize >= _ROOM:
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(_MEMORY))
+
+# Each client of httpx reads the certificates of all authorities, which takes 40 ms: those of one file are read once.
+_new_context = ssl.create_default_context
+
+
+@cache
+def _context_of(cafile: str) -> ssl.SSLContext:
+    return _new_context(cafile=cafile)
+
+
+def _context(*given: Any, **named: Any) -> ssl.SSLContext:
+    return _context_of(**named) if not given and named.keys() == {"cafile"} else _new_context(*given, **named)
+
+
+ssl.create_default_context = _context
 
 _QUIET = {
     "deadline": None,
