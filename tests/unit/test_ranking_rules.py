@@ -163,6 +163,13 @@ def test_neighbours_and_the_best_of_the_conversation_add_a_twentieth_and_three_t
     assert [f.score for f in ranked] == pytest.approx([0.35 + 0.035 + 0.105, 0.721, 0.07 + 0.035 + 0.189, 0.308, 0.63])
 
 
+def test_between_named_people_a_conversation_draws_twice_as_much_beside_its_best_message_as_far_from_it() -> None:
+    said = [(2, 0.5), (7, 1.0), (8, 0.5), (12, 0.5), (17, 0.5), (40, 0.5)]
+    ranked = _ranked([_turn(position, cosine, speaker="ana") for position, cosine in said])
+    talk = [f.boosts.get("conversation", 0) for f in ranked]
+    assert talk == pytest.approx([0.3 * 0.35 * share for share in (0.9, 0, 1.14, 0.9, 0.6, 0.6)])
+
+
 def test_a_question_across_conversations_is_not_drawn_to_one_of_them() -> None:
     rows = [_turn(1, 1.0), _turn(9, 0.3), _turn(1, 0.4, conversation=2)]
     assert [f.id for f in sorted(_ranked(rows, "the garden"), key=lambda f: -f.score)] == ["1/1", "1/9", "2/1"]

@@ -342,6 +342,8 @@ WINDOW: Final = (0.5, 0.3, 0.2)
 """The value of a query term that was said one, two or three places away, in parts of its own score."""
 MOST_TELLING: Final = 8
 """The words of a query that count towards its mass, the rarest first."""
+_BESIDE_THE_BEST, _FAR_FROM_THE_BEST, _FAR = 1.2, 0.6, 10
+"""The weight of a conversation between named people beside its best message, and as many messages away from it."""
 _SHARE_OF_CJK: Final = 1 / 3
 COMMON: Final = 0.5
 """A word that more than this share of the memories has says nothing about which of them is meant."""
@@ -488,12 +490,10 @@ def _by_place(scored: Scored, near: _Near, weights: Weights) -> dict[str, Column
     candidates, own = scored.candidates, scored.legs
     if not len(near.in_conversation):
         return {}
-    best = np.zeros(near.talk.max() + 1)
-    np.maximum.at(best, near.talk, own[near.in_conversation])
-    conversation = np.zeros(len(own))
-    conversation[near.in_conversation] = weights.conversation * (best[near.talk] - own[near.in_conversation])
-    # Between a user and an assistant nearly every message answers a question.
     has_name = _named(candidates)
+    conversation = np.zeros(len(own))
+    conversation[near.in_conversation] = weights.conversation * _drawn(near, own, candidates.position, has_name)
+    # Between a user and an assistant nearly every message answers a question.
     asks = has_trait(candidates, Trait.QUESTION) & has_name
     here, before = near.pairs(-1)
     answers = asks[before] & has_name[here] & (candidates.speaker[here] != candidates.speaker[before])
@@ -509,6 +509,24 @@ def _by_place(scored: Scored, near: _Near, weights: Weights) -> dict[str, Column
         "reply": reply,
         "question": question,
     }
+
+
+def _drawn(near: _Near, own: Column, position: Column, has_name: Column) -> Column:
+    """By how much the best score in its conversation draws up each memory that is in one.
+
+    Named people change the subject within minutes, so what they say is drawn more beside the best than far from it. The
+    messages of a user and an assistant are long, and their subject stays.
+    """
+    talk, scores, at = near.talk, own[near.in_conversation], position[near.in_conversation]
+    best = np.zeros(talk.max() + 1)
+    np.maximum.at(best, talk, scores)
+    above = best[talk] - scores
+    place_of_best = np.zeros(len(best))
+    place_of_best[talk[above == 0]] = at[above == 0]
+    distance = np.minimum(1.0, np.abs(at - place_of_best[talk]) / _FAR)
+    share = _BESIDE_THE_BEST + (_FAR_FROM_THE_BEST - _BESIDE_THE_BEST) * distance
+    drawn: Column = above * np.where(has_name[near.in_conversation], share, 1.0)
+    return drawn
 
 
 def _coverage(candidates: Candidates, near: _Near, keyword: Column) -> Column:
