@@ -28,10 +28,16 @@ def test_a_capital_is_a_name_only_inside_a_sentence_and_not_in_german(query: str
 
 
 def test_a_name_that_no_memory_has_asks_for_a_better_match() -> None:
-    assert floor("Where does Ana live?", {"ana": 0, "live": 2}) == UNKNOWN_NAME > FLOOR
-    assert floor("Where does Ana live?", {"ana": 1, "live": 2}) == FLOOR
-    assert floor("where does ana live?", {"ana": 0, "live": 2}) == FLOOR
-    assert floor("Where does Ana live?", {}) == FLOOR
+    assert floor("Where does Ana live?", {"ana": 0, "live": 2}, 35) == UNKNOWN_NAME > FLOOR
+    assert floor("Where does Ana live?", {"ana": 1, "live": 2}, 35) == FLOOR
+    assert floor("where does ana live?", {"ana": 0, "live": 2}, 35) == FLOOR
+    assert floor("Where does Ana live?", {}, 35) == FLOOR
+
+
+def test_among_many_memories_the_best_needs_more_since_it_is_higher_by_chance() -> None:
+    floors = [floor("where does ana live?", {"ana": 1}, documents) for documents in (1, 5, 35, 100, 10_000)]
+    assert floors == pytest.approx([0.0644, 0.0805, 0.1, 0.1105, 0.1105], abs=1e-4)
+    assert floor("where does ana live?", {}, 0) == FLOOR
 
 
 @pytest.mark.parametrize(

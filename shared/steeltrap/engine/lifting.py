@@ -103,7 +103,7 @@ def _lift_abbreviated(call: Call, scored: "Scored", passed: "Column", query: str
         scored.add("abbreviation", list(long_forms), lift)
         scored.raise_legs([place for place, long in long_forms.items() if is_telling(long)], lift)
         # Of a memory that says something else of the query as well, two initials confirm it.
-        floor = choosing.floor(query, scored.candidates.frequencies)
+        floor = choosing.floor(query, scored.candidates.frequencies, scored.candidates.documents)
         scored.guess([place for place in long_forms if scored.legs[place] < floor], lift)
 
 

@@ -390,7 +390,7 @@ def _relevant(
     if request.precision == "all" or not len(passed):
         return passed
     share = 1.0 if request.precision == "best" else choosing.NEAR_THE_BEST
-    floor = choosing.floor(request.query, scored.candidates.frequencies)
+    floor = choosing.floor(request.query, scored.candidates.frequencies, scored.candidates.documents)
     is_related = degraded or scored.legs[passed].max() >= floor
     then = passed[:0] if days is None else passed[days.exact[passed]]
     if request.precision == "related" and not degraded:

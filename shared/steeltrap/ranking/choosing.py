@@ -7,6 +7,7 @@ cuts what only resembles it. docs/ranking.md has how the constants were chosen.
 
 from collections.abc import Collection, Mapping, Sequence
 from functools import cache
+from math import log
 from typing import Final
 
 from ..model import Hit, Memory, When
@@ -16,6 +17,12 @@ from .asking import asks_for_several
 
 FLOOR: Final = 0.1
 """Below it in both legs together, the best memory is as far from the query as any text."""
+BY_CHANCE: Final = 0.01
+"""By what the floor is higher for e times as many memories."""
+_USUAL: Final = 35
+"""Memories for which it is the floor."""
+_MANY: Final = 100
+"""From so many on it is no higher: what answers a question there mostly scores far more."""
 UNKNOWN_NAME: Final = 0.15
 """The floor of a query that names somebody or something no memory mentions."""
 NEAR_THE_BEST: Final = 0.9
@@ -113,10 +120,14 @@ def _asking() -> frozenset[str]:
     return frozenset(tokens(" ".join(_ASKING)))
 
 
-def floor(query: str, frequencies: Mapping[str, int]) -> float:
-    """The score that the best memory needs for anything to be relevant. `frequencies` says how many memories have each
-    token of the query."""
-    return UNKNOWN_NAME if _names_unknown(query, frequencies) else FLOOR
+def floor(query: str, frequencies: Mapping[str, int], documents: int) -> float:
+    """The score that the best of so many memories needs for anything to be relevant. `frequencies` says how many have
+    each token of the query.
+
+    The best of many unrelated memories is higher by chance, the best of a few lower.
+    """
+    least = UNKNOWN_NAME if _names_unknown(query, frequencies) else FLOOR
+    return least + BY_CHANCE * log(min(documents, _MANY) / _USUAL) if documents else least
 
 
 def floor_of_less_sure(query: str, frequencies: Mapping[str, int]) -> float:

@@ -521,8 +521,8 @@ def _drawn(near: _Near, own: Column, position: Column, has_name: Column) -> Colu
     best = np.zeros(talk.max() + 1)
     np.maximum.at(best, talk, scores)
     above = best[talk] - scores
-    place_of_best = np.zeros(len(best))
-    place_of_best[talk[above == 0]] = at[above == 0]
+    place_of_best = np.full(len(best), np.iinfo(np.int64).max)
+    np.minimum.at(place_of_best, talk[above == 0], at[above == 0])
     distance = np.minimum(1.0, np.abs(at - place_of_best[talk]) / _FAR)
     share = _BESIDE_THE_BEST + (_FAR_FROM_THE_BEST - _BESIDE_THE_BEST) * distance
     drawn: Column = above * np.where(has_name[near.in_conversation], share, 1.0)
