@@ -270,3 +270,14 @@ def test_a_delete_that_is_confirmed_beforehand_is_taken(run, ask):
     assert run("delete", id, "--yes").exit_code == 0
     assert run("recall", "tea", "-y").exit_code == 2
     assert ask("core.list")["total"] == 0
+
+
+@pytest.mark.parametrize("below", ["", "sub/folder"])
+@pytest.mark.parametrize(
+    "command", ["recall heron", "list", "stats", "get x", "export -", "admin users", "admin sweep"]
+)
+def test_a_file_in_place_of_the_data_folder_is_no_empty_memory(run, tmp_path, command, below):
+    (tmp_path / "file").write_text("")
+    result = run(*command.split(), "--data", tmp_path / "file" / below)
+    assert (result.exit_code, result.stdout) == (5, "")
+    assert f"{tmp_path / 'file'} is not a folder. Name another folder, or set STEELTRAP_DATA." in result.stderr

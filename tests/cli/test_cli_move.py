@@ -70,6 +70,19 @@ def test_one_user_alone_is_moved(run, data, url):
     assert recalled(run, "ana")[0] != 0
 
 
+def test_a_folder_or_a_user_that_isnt_there_is_no_move_of_nothing(run, data, tmp_path, url):
+    run("remember", "the heron stands in the reeds", "--user", "ana")
+    missing = run("move", tmp_path / "misspelt", url)
+    assert (missing.exit_code, missing.stdout) == (3, "")
+    assert missing.stderr == f"There is no folder {tmp_path / 'misspelt'}.\n"
+    nobody = run("move", data, url, "--user", "anna")
+    assert nobody.exit_code == 1
+    assert f"anna: nothing is stored for this user in {data}.\n" in nobody.stderr
+    for moves in (1, 0):
+        again = json.loads(run("move", data, url, "--user", "ana", "--json").stdout)
+        assert (again["users"], again["moved_before"], again["failed"]) == (moves, 1 - moves, [])
+
+
 def test_who_cant_be_moved_is_named_and_the_others_are_moved(run, data, tmp_path, url):
     for user in ("ana", "bob"):
         run("remember", "the heron stands in the reeds", "--user", user)

@@ -12,11 +12,10 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from ..errors import Unavailable
 from ..invoke import Door, Result
 from ..model import Caller, JsonObject, UserRef
 from ..ports import Clock, Embedder
-from ..runtime.local import open_door
+from ..runtime.local import not_a_folder, open_door
 from ..settings import read_settings
 from ..text.limits import MAX_JSON_DEPTH
 from ..tools import Toolset
@@ -159,11 +158,7 @@ def _check(folder: Path) -> None:
     if nearest_path.is_dir() and os.access(nearest_path, rights):
         return
     reason = "can't be entered or written to" if nearest_path.is_dir() else "is not a folder"
-    raise Unavailable(
-        f"Memories can't be stored in {folder}: {nearest_path} {reason}. Name another folder, or set STEELTRAP_DATA.",
-        retryable=False,
-        part="store",
-    )
+    raise not_a_folder(folder, f"{nearest_path} {reason}")
 
 
 def _as_sent(value: Any, depth: int = 0) -> Any:

@@ -1,5 +1,6 @@
 """The only composition root: settings in, a door over the chosen adapters out."""
 
+import os
 import sys
 from collections.abc import Callable, Collection, Mapping
 from contextlib import AbstractContextManager, closing
@@ -14,7 +15,7 @@ from urllib.parse import parse_qs, urlsplit
 from .. import telemetry
 from ..engine.call import Rules
 from ..engine.quota import Quotas
-from ..errors import InvalidInput
+from ..errors import InvalidInput, Unavailable
 from ..invoke import Door
 from ..model import UserRef
 from ..ports import Clock, Counters, Embedder, FileStore, Loads, MemoryStore, SharedFolder
@@ -87,6 +88,22 @@ def load(door: Door) -> None:
             part.load()
 
 
+def _check_folder(folder: Path) -> None:
+    """Raises Unavailable where a folder can't be, because of a file: else it would look as if nothing were stored."""
+    nearest_path = next(path for path in (folder, *folder.absolute().parents) if os.path.lexists(path))
+    if not nearest_path.is_dir():
+        raise not_a_folder(folder, f"{nearest_path} is not a folder")
+
+
+def not_a_folder(folder: Path, reason: str) -> Unavailable:
+    """The error of a data folder that can't be one."""
+    return Unavailable(
+        f"Memories can't be stored in {folder}: {reason}. Name another folder, or set STEELTRAP_DATA.",
+        retryable=False,
+        part="store",
+    )
+
+
 def open_store(settings: Settings, embedder: Embedder, clock: Clock) -> MemoryStore:
     """The store that the settings choose. Raises InvalidInput when a setting that it needs is missing."""
     if settings.store_kind == "aws":
@@ -109,6 +126,7 @@ def open_store(settings: Settings, embedder: Embedder, clock: Clock) -> MemorySt
         )
     from ..stores.sqlite import SqliteStore
 
+    _check_folder(settings.data)
     return SqliteStore(
         settings.data,
         embedder,

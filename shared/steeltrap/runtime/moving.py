@@ -50,13 +50,15 @@ def move(source: str, target: str, *, only: UserRef | None = None, advance: Call
 
     A place is a folder's path, a URL as STEELTRAP_STORE takes it, or `aws`: the tables that the settings name. Each
     user is moved whole or not at all. API keys go along once everybody has. Raises InvalidInput for a place that isn't
-    one, Unavailable for one that can't be reached.
+    one, NotFound for a folder that isn't there, Unavailable for a place that can't be reached.
     """
     from ..stores.replica.moving import move_user
 
     places = _settings_of(source), _settings_of(target)
     if places[0].place == places[1].place:
         raise InvalidInput("Both places are the same: name another one to move to.")
+    if places[0].store_kind == "sqlite" and not places[0].data.exists():
+        raise NotFound(f"There is no folder {places[0].data}.")
     moves = _for_each(move_user, *places, only=only, takes_away=True, advance=advance)
     if only is None and not moves.failures:
         _copy_keys(*places, remove=True)
@@ -143,7 +145,10 @@ def _for_each(
 
         def work_on(user: UserRef) -> tuple[int | None, int] | SteeltrapError:
             try:
-                count = work(user, old, new, Deadline.after(seconds, SystemClock()))
+                deadline = Deadline.after(seconds, SystemClock())
+                count = work(user, old, new, deadline)
+                if count is None and only is not None and "generation" not in new.meta(user, deadline):
+                    raise NotFound(f"nothing is stored for this user in {source.place}.")
                 files = _copy_files(old_files, new_files, user, again=count is None)
                 if takes_away:  # at last: until then, the next move finds the user again
                     old.store.unlist(user)
