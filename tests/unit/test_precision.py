@@ -36,7 +36,7 @@ def test_a_name_that_no_memory_has_asks_for_a_better_match() -> None:
 
 def test_among_many_memories_the_best_needs_more_since_it_is_higher_by_chance() -> None:
     floors = [floor("where does ana live?", {"ana": 1}, documents) for documents in (1, 5, 35, 100, 10_000)]
-    assert floors == pytest.approx([0.0644, 0.0805, 0.1, 0.1105, 0.1105], abs=1e-4)
+    assert floors == pytest.approx([0.0716, 0.0844, 0.1, 0.1084, 0.1084], abs=1e-4)
     assert floor("where does ana live?", {}, 0) == FLOOR
 
 

@@ -17,7 +17,7 @@ from .asking import asks_for_several
 
 FLOOR: Final = 0.1
 """Below it in both legs together, the best memory is as far from the query as any text."""
-BY_CHANCE: Final = 0.01
+BY_CHANCE: Final = 0.008
 """By what the floor is higher for e times as many memories."""
 _USUAL: Final = 35
 """Memories for which it is the floor."""
