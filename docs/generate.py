@@ -99,6 +99,7 @@ def pages() -> list[tuple[Path, str]]:
             (packages.PAGE, packages.with_tables(packages.PAGE.read_text())),
             (DOCS / "agents.md", tokens.with_tokens(installs.with_installs((DOCS / "agents.md").read_text()))),
             (DOCS / "server.md", installs.with_installs((DOCS / "server.md").read_text())),
+            (installs.TYPESCRIPT, installs.with_installs(installs.TYPESCRIPT.read_text())),
             (installs.SCRIPT, installs.script(installs.SCRIPT.read_text())),
             (registry.SERVER, registry.server()),
             *((path, with_transcripts(installs.with_installs(path.read_text()))) for path in TRANSCRIPTS),

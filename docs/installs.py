@@ -11,7 +11,11 @@ from typing import Final
 from steeltrap.version import RELEASED
 
 ROOT: Final = Path(__file__).parents[1]
-PAGES: Final = [ROOT / "README.md", *(ROOT / "docs" / f"{name}.md" for name in ("agents", "python", "server"))]
+TYPESCRIPT: Final = ROOT / "clients" / "typescript" / "README.md"
+PAGES: Final = [
+    *(ROOT / "README.md", TYPESCRIPT),
+    *(ROOT / "docs" / f"{name}.md" for name in ("agents", "python", "server")),
+]
 SCRIPT: Final = ROOT / "plugins" / "claude-code" / "scripts" / "start.sh"
 TEXTS: Final[dict[str, tuple[str, str]]] = {
     "start": (
@@ -51,6 +55,20 @@ an environment of yours ([45 packages](packages.md)). No server is needed.
 """,
         """\
 `pip install steeltrap` installs it ([45 packages](packages.md)). No server is needed.
+""",
+    ),
+    "typescript": (
+        """\
+Build it in a clone of this repository, with npm, and install it in your project:
+
+```sh
+npm ci --prefix /path/to/the/clone/clients/typescript
+npm run build --prefix /path/to/the/clone/clients/typescript
+npm install /path/to/the/clone/clients/typescript
+```
+""",
+        """\
+`npm install steeltrap` installs it.
 """,
     ),
     "upgrade": (

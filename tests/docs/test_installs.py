@@ -15,10 +15,12 @@ from steeltrap.version import RELEASED
 ROOT = installs.ROOT
 FROM_AN_INDEX = re.compile(
     r"pip install (?:--[\w-]+ )*[\"']?steeltrap|uvx [\"']?steeltrap|uv tool install [\"']?steeltrap|ghcr\.io/|"
+    r"npm install steeltrap|"
     r"marketplace add steeltrap-memory"
 )
 TOLD = [
     *(ROOT / "README.md", ROOT / "examples" / "README.md", ROOT / "models" / "small" / "README.md"),
+    installs.TYPESCRIPT,
     *sorted(ROOT.glob("docs/**/*.md")),
     *sorted(ROOT.glob("deploy/*")),
     *(path for path in sorted((ROOT / "shared/steeltrap").rglob("*.py")) if path.name != "installation.py"),

@@ -89,7 +89,7 @@ class Server {
     if (key !== undefined) headers["Idempotency-Key"] = key;
     const timezone = options.timezone ?? this.#options.timezone;
     if (timezone !== undefined) headers["X-Steeltrap-Timezone"] = timezone;
-    const body = JSON.stringify(args);
+    const body = encoded(tool, args);
     const attempts = this.#options.attempts ?? 5;
     for (let attempt = 1; ; attempt += 1) {
       const answer = await this.#send(row, headers, body, options.signal);
@@ -139,6 +139,21 @@ class Server {
       { status: response.status },
     );
   }
+}
+
+function encoded(tool: string, args: object): string {
+  try {
+    return JSON.stringify(args, finite);
+  } catch (cause) {
+    const reason = String((cause as Error).message).split("\n")[0];
+    throw new SteeltrapError("invalid_input", `The arguments of \`${tool}\` are no JSON (${reason}); give plain values.`, { cause });
+  }
+}
+
+/** JSON would make a null of NaN, and nobody would know. */
+function finite(_: string, value: unknown): unknown {
+  if (typeof value === "number" && !Number.isFinite(value)) throw new TypeError(`${value} has no JSON form`);
+  return value;
 }
 
 function based(url: string): string {

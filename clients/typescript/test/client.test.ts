@@ -154,6 +154,15 @@ test("a place that is no URL of a server is refused at once", () => {
   }
 });
 
+test("what JSON can't hold is refused before anything is sent", async () => {
+  const round: Record<string, unknown> = {};
+  round.self = round;
+  for (const bad of [10n, NaN, -Infinity, round]) {
+    const saving = connect("http://127.0.0.1:1").core.save({ content: "x", metadata: { bad } });
+    await assert.rejects(saving, failed("invalid_input", /arguments of `core.save` are no JSON/));
+  }
+});
+
 test("a tool that doesn't exist is refused before anything is sent", async () => {
   await assert.rejects(connect("http://127.0.0.1:1").call("core.sav"), failed("not_found"));
 });
