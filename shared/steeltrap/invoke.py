@@ -104,7 +104,7 @@ class Door:
                     definition, Internal("Something went wrong on our side; it was logged. Try again later.")
                 )
             measure.error = result.error.code if result.error else None
-            measure.answer_bytes = telemetry.bytes_of(result.body)
+            measure.answer = result.body
             measure.outcome = result.outcome.kind if result.outcome else None
         return result
 

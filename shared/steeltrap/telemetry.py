@@ -21,17 +21,22 @@ writing."""
 @dataclass(slots=True, kw_only=True)
 class Measure:
     """One call: an error's code, a search's outcome and number of `hits` (None where there is none), times in
-    milliseconds, how many bytes of JSON or text the answer has, which a model reads, and how many secrets of each
-    kind were replaced."""
+    milliseconds, the answer, and how many secrets of each kind were replaced."""
 
     tool: str = ""
     milliseconds: float = 0.0
     error: str | None = None
     outcome: str | None = None
     hits: int | None = None
-    answer_bytes: int | None = None
+    answer: object = None
     redacted: dict[str, int] = field(default_factory=dict)
     stages: dict[Stage, float] = field(default_factory=dict)
+
+    @property
+    def answer_bytes(self) -> int | None:
+        """How many bytes of JSON or text the answer has, which a model reads; None for a call without one. Counted when
+        somebody asks."""
+        return None if self.answer is None else bytes_of(self.answer)
 
     def stage(self, name: Stage) -> "_Timed":
         """Count the time of the block, failed or not, to a stage."""

@@ -295,7 +295,7 @@ def test_the_dashboard_asks_for_what_functions_write(name: str, capsys: pytest.C
         tool="core.search",
         outcome="found",
         hits=1,
-        answer_bytes=900,
+        answer="Bo likes tea.",
         error="x",
         stages=dict.fromkeys(get_args(telemetry.Stage), 1.0),
     )

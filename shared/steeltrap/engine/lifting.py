@@ -136,7 +136,7 @@ def _lift_by_order(call: Call, scored: "Scored", passed: "Column", query: str) -
     from ..ranking.word_order import answer_order, is_in_order, out_of_order
 
     lift = call.rules.ranking.order
-    order = answer_order(query) if lift > 0 else None
+    order = answer_order(query) if lift > 0 and scored.is_contested(passed, lift) else None
     places = scored.rivals(passed, lift) if order else []
     if order is None or len(places) < 2:
         return

@@ -205,7 +205,8 @@ def _corrected(call: Call, query: Query, text: str, matches: Matches) -> dict[st
     knows = call.embedder.knows if isinstance(call.embedder, KnowsWords) else None
     for word in misspelt(text, frequencies, knows):
         near = corrections(word)
-        answer = call.space.search(replace(query, tokens=tuple(near), embedding=None, per_leg=1, during=()))
+        words = replace(query, tokens=tuple(near), embedding=None, per_leg=1, by_term=False, during=())
+        answer = call.space.search(words)
         better = best_correction(word, near, answer.candidates.frequencies)
         if better is not None:
             spellings = [each for each in _WORD.findall(text) if runs(each) == [word]]
@@ -255,7 +256,9 @@ def _plan(call: Call, request: Search) -> _Plan:
         )
     named_days = _days(call, request.query)
     # The words of a date say when, not what.
-    text = request.query if named_days is None or not query_tokens(named_days.rest) else named_days.rest
+    text = worded = request.query
+    if named_days is not None and query_tokens(named_days.rest):
+        text = named_days.rest
     weight = _weight(call, request)
     is_ranked_by_rules = weight is None
     speakers: frozenset[str] = frozenset()
@@ -263,8 +266,8 @@ def _plan(call: Call, request: Search) -> _Plan:
         from ..ranking.scoring import without_names
 
         speakers = call.space.speakers()
-        text = without_names(without_frame(text), speakers)
-    worded = without_frame(request.query) if is_ranked_by_rules else request.query
+        worded = without_frame(request.query)
+        text = without_names(worded if text is request.query else without_frame(text), speakers)
     query = Query(
         tokens=_tokens(worded, named_days) if request.mode != "semantic" else (),
         embedding=_embedding(call, request, text, is_ranked_by_rules),

@@ -85,6 +85,13 @@ class Scored:
     guessed: Column | None = None
     importance: Column | None = None
     confidence: Column | None = None
+    _traits: int | None = None
+
+    def any_has(self, trait: Trait) -> bool:
+        """Whether any candidate has a trait, or one of several. Most spaces lack most, so much need not be computed."""
+        if self._traits is None:
+            self._traits = int(np.bitwise_or.reduce(self.candidates.traits, initial=0))
+        return self._traits & int(trait) != 0
 
     def rows(self, places: Sequence[int]) -> list[Fused]:
         """The candidates at some places with their scores."""
@@ -141,6 +148,8 @@ class Scored:
         """The places of the candidates whose cosine is `least` or more, and if `related_only` above the level of
         unrelated texts; those with a word of the query all the same."""
         candidates = self.candidates
+        if least <= -2 and not related_only:
+            return np.arange(len(candidates))  # no cosine is lower
         passes = self.semantic > 0 if related_only else np.ones(len(candidates), np.bool_)
         if candidates.cosine is not None:
             passes = passes & (candidates.cosine >= least)
@@ -164,9 +173,9 @@ class Scored:
 
     def superseded(self, limit: int) -> Column:
         """The places of superseded candidates, best first, that would be among the best `limit`; at most 50."""
-        is_superseded = has_trait(self.candidates, Trait.SUPERSEDED)
-        if not is_superseded.any():
+        if not self.any_has(Trait.SUPERSEDED):
             return np.empty(0, np.intp)
+        is_superseded = has_trait(self.candidates, Trait.SUPERSEDED)
         current = self.score[~is_superseded]
         least = np.partition(current, -limit)[-limit] if len(current) > limit else 0.0
         better = np.flatnonzero(is_superseded & (self.score > least))
@@ -181,6 +190,8 @@ class Scored:
 
     def current(self, places: Column) -> Column:
         """The places of candidates that nothing superseded."""
+        if not self.any_has(Trait.SUPERSEDED):
+            return places
         current: Column = places[~has_trait(self.candidates, Trait.SUPERSEDED)[places]]
         return current
 
@@ -202,6 +213,11 @@ class Scored:
             score[place] = max(score[place], self.score[successor] + by)
         self.boosts["past"] = score - self.score
         self.legs, self.score = legs, score
+
+    def is_contested(self, places: Column, within: float) -> bool:
+        """Whether another of some places scores less than `within` below the best."""
+        score = self.score[places]
+        return len(score) > 1 and int(np.count_nonzero(score > score.max() - within)) > 1
 
     def rivals(self, places: Column, within: float) -> list[int]:
         """The best of some places, and those less than `within` below it whose words count nearly as much; best first,
@@ -274,9 +290,8 @@ class Scored:
 
     def _in_order(self, places: Column, by: Sequence[Column]) -> Iterator[int]:
         for block in _best_blocks(places, by[0]):
-            order = np.lexsort([-column[block] for column in reversed(by)])
-            ranked = block[order]
-            is_tied = np.logical_and.reduce([column[ranked[1:]] == column[ranked[:-1]] for column in by])
+            ranked = block[np.lexsort([column[block] for column in reversed(by)])[::-1]]
+            is_tied = _are_tied(ranked, by)
             if not is_tied.any():
                 yield from ranked.tolist()
                 continue
@@ -284,12 +299,25 @@ class Scored:
                 yield from sorted(tied.tolist(), key=self.candidates.ids.__getitem__)
 
 
+def _are_tied(ranked: Column, by: Sequence[Column]) -> Column:
+    """Which of some ranked places have the values of the next one in every column."""
+    is_tied = np.ones(max(0, len(ranked) - 1), np.bool_)
+    for column in by:
+        values = column[ranked]
+        is_tied &= values[1:] == values[:-1]
+        if not is_tied.any():
+            break  # mostly by the first
+    return is_tied
+
+
 def _confidence(legs: Column, score: Column) -> Column:
     """The confidence of each of some candidates, of which one at least has the best score."""
     best = score.max()
-    others = score[score < best - _SAME]
+    is_best = score >= best - _SAME
+    others = score[~is_best]
     second = others.max() if len(others) else 0.0
-    lead = np.where(score >= best - _SAME, _AHEAD * (best - second), _BEHIND * (score - best))
+    lead = _BEHIND * (score - best)
+    lead[is_best] = _AHEAD * (best - second)
     confidence: Column = 1 / (1 + np.exp(-(_DOUBT + _FIT * legs + lead)))
     return confidence
 
@@ -564,7 +592,7 @@ def _by_query(
         is_named = np.zeros(len(candidates.speakers))
         is_named[speaker_numbers] = weights.speaker
         boosts["speaker"] = is_named[candidates.speaker]
-    if has_trait(candidates, _WISHES).any():
+    if scored.any_has(_WISHES):
         wishes = has_trait(candidates, Trait.INSTRUCTION) + 0.5 * has_trait(candidates, Trait.PREFERENCE)
         boosts["wish"] = weights.wish * wishes * np.minimum(1.0, scored.semantic / RELATED)
     if near_days is not None:
@@ -572,7 +600,8 @@ def _by_query(
     if weights.recency and (direction := asks_for_end(query)):
         boosts["recency"] = weights.recency * _towards_end(scored, direction)
     roles = (_I, Trait.BY_USER), (_YOU, Trait.BY_ASSISTANT)
-    if matches := [has_trait(candidates, trait) for pronouns, trait in roles if not query_words.isdisjoint(pronouns)]:
+    meant = [trait for pronouns, trait in roles if not query_words.isdisjoint(pronouns) and scored.any_has(trait)]
+    if matches := [has_trait(candidates, trait) for trait in meant]:
         boosts["role"] = weights.role * sum(matches, np.zeros(len(candidates)))
     return boosts
 

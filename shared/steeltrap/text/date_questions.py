@@ -59,11 +59,11 @@ class QuestionDates:
 def find_dates(question: str, today: date, years: range) -> QuestionDates | None:
     """The days that a question names, None if it names none. What has no year may be of any of `years`."""
     text = question if question.isascii() else normalised("NFKC", question)
-    words = _words(text)
-    if not words and text.isascii():
+    if text.isascii() and not _may_name(_WORD.findall(text.lower())):
         return None
+    words = _words(text)
     mentions = [] if text.isascii() else list(islice(signs(text, today), MOST))
-    if _may_name(words):
+    if _may_name([word.text for word in words]):
         phrases = _Reading(text, words, today).dates()
         mentions += [phrase for phrase in phrases if not any(phrase.overlaps(other) for other in mentions)]
     mentions = _joined(text, sorted(mentions, key=lambda each: each.start)[:MOST], today)
@@ -113,9 +113,9 @@ _TRIGGERS: Final = frozenset(
 )
 
 
-def _may_name(words: Sequence[_Word]) -> bool:
+def _may_name(words: Sequence[str]) -> bool:
     """Whether it is worth reading: most questions have no word of the tables."""
-    return any(word.text in _TRIGGERS or word.text.isdigit() for word in words)
+    return not _TRIGGERS.isdisjoint(words) or any(map(str.isdigit, words))
 
 
 class _Reading:

@@ -12,7 +12,7 @@ frequency dictionary (MIT; made from SCOWL and Google Books Ngram, CC BY 3.0) an
 
 import re
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from hashlib import blake2b
 from pathlib import Path
@@ -85,10 +85,9 @@ def corrections(word: str) -> dict[str, str]:
     """The words that one may have been meant to be, by the token of each: one letter left out, added, replaced, or two
     that follow each other swapped. Of those with one token it is one with the same first letter, if any: few misspell
     that."""
-    others = list(dict.fromkeys(_edits(word)))
-    by_token: dict[str, str] = {}
-    for token, other in zip(word_tokens(others), others, strict=True):
-        by_token.setdefault(token, other)
+    others = _edits(word)
+    # Of words with one token the last one put in counts.
+    by_token = dict(zip(reversed(word_tokens(others)), reversed(others), strict=True))
     by_token.pop(_token(word), None)
     return by_token
 
@@ -96,7 +95,7 @@ def corrections(word: str) -> dict[str, str]:
 def best_correction(word: str, near: Mapping[str, str], frequencies: Mapping[str, int]) -> str | None:
     """The one of a word's corrections that the most memories have, of those with the same first letter if any; None
     where no memory has one."""
-    having = {other: count for token, other in near.items() if (count := frequencies.get(token, 0))}
+    having = {other: count for token, count in frequencies.items() if count and (other := near.get(token))}
     return max(having, key=lambda other: (other[0] == word[0], having[other]), default=None)
 
 
@@ -125,18 +124,24 @@ def _token(word: str) -> str:
     return word_tokens([word])[0]
 
 
-def _edits(word: str) -> Iterator[str]:
+def _edits(word: str) -> list[str]:
     """The words that one edit makes, those of the first letter last.
 
     Damerau (1964) found one of these four in eight of ten misspelt words.
     """
     letters = _alphabet(word)
+    edits: list[str] = []
     for at in (*range(1, len(word) + 1), 0):
         head, tail = word[:at], word[at:]
         rest = tail[1:]
         if rest:
-            yield head + rest[0] + tail[0] + rest[1:]
+            edits.append(head + rest[0] + tail[0] + rest[1:])
         if tail:
-            yield head + rest
-            yield from [head + letter + rest for letter in letters]
-        yield from [head + letter + tail for letter in letters]
+            edits += (head + rest, *_with_each(letters, head, rest))
+        edits += _with_each(letters, head, tail)
+    return list(dict.fromkeys(edits))
+
+
+def _with_each(letters: str, head: str, tail: str) -> list[str]:
+    """The words with each letter between two parts. One join and one split make them in half the time of a loop."""
+    return f"{head}{f'{tail} {head}'.join(letters)}{tail}".split(" ")

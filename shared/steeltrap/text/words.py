@@ -191,7 +191,7 @@ def tokens(text: str) -> list[str]:
 def word_tokens(words: Sequence[str]) -> list[str]:
     """The token of each folded word, as `tokens` has it for a text of this word alone. Not for CJK."""
     # Nobody has most of them: a stemmer that remembers words would forget those of texts.
-    return _stem([FORMS.get(word, word) for word in words], _forgetful)
+    return _stem(list(map(FORMS.get, words, words)), _forgetful)
 
 
 def runs(text: str) -> list[str]:

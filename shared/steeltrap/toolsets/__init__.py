@@ -20,12 +20,18 @@ _NAMES: Final = (*_OUR_OWN, "notes", "categories", "records", "associative", "ep
 class _Toolsets(Mapping[str, "Toolset"]):
     """The toolsets by name, each imported when it is first asked for: a function's first call waits for one of them."""
 
+    def __init__(self) -> None:
+        self._imported: dict[str, Toolset] = {}
+
     def __getitem__(self, name: str) -> "Toolset":
+        if (known := self._imported.get(name)) is not None:
+            return known
         if name not in _NAMES:
             raise KeyError(name)
         path = f"{__name__}.{name}" if name in _OUR_OWN else f"{__name__}.dialects.{name}"
         __import__(path)  # waits where another thread is importing it
         toolset: Toolset = getattr(sys.modules[path], name.upper())
+        self._imported[name] = toolset
         return toolset
 
     def __contains__(self, name: object) -> bool:

@@ -43,7 +43,18 @@ _remembered: Final = lru_cache(maxsize=MOST_KEPT)(_digest)
 def query_digests(words: Sequence[str]) -> list[bytes]:
     """The digest of each word of a search. The hundreds of spellings that a misspelt word may have would push out the
     words that people use: of so many none is remembered."""
-    return list(map(word_digest if len(words) <= _MOST_WORDS else _digest, words))
+    return list(map(word_digest, words)) if len(words) <= _MOST_WORDS else _digests(words)
+
+
+def _digests(words: Sequence[str]) -> list[bytes]:
+    """The digest of each word, none remembered; in a loop, which takes less than a call for each."""
+    digests = []
+    copy = _NO_WORD.copy
+    for word in words:
+        digest = copy()
+        digest.update(word.encode())
+        digests.append(digest.digest())
+    return digests
 
 
 _MOST_RECENT: Final = 4096
@@ -133,7 +144,7 @@ class Postings:
         words = list(dict.fromkeys(tokens))
         digests = np.frombuffer(b"".join(query_digests(words)), "<u8")
         postings: dict[str, Posting] = {}
-        for terms, slots, counts in (self._main, self._recent):
+        for terms, slots, counts in (part for part in (self._main, self._recent) if len(part[0])):
             starts, stops = terms.searchsorted(digests), terms.searchsorted(digests, "right")
             # Of the hundreds of spellings that a misspelt word may have, hardly any is there.
             for at in (starts < stops).nonzero()[0].tolist():

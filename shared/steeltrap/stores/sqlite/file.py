@@ -12,19 +12,21 @@ import logging
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final, Literal, TypeVar
 
 import apsw
 
 from ...errors import SteeltrapError, Unavailable
-from ...model import Usage, from_micros, to_micros
+from ...model import Memory, Usage, from_micros, to_micros
 from ...ports import Deadline
+from ...record import from_image
 from ...text.limits import to_key
 from ..data_folder import DataFolder
 from ..exact.index import Index
 from ..usage_buffer import Pending, UsageBuffer
-from .connection import CONNECTION_BYTES, OPEN_SECONDS, translated, writing
+from .connection import CONNECTION_BYTES, OPEN_SECONDS, select, translated, writing
 from .header import Header, read_meta
 from .opening import WRITER_KIB, Identity, Opened, Opener, identity, open_current
 from .records import AMONG, IndexSource, to_keys
@@ -172,6 +174,11 @@ DESCRIPTORS: Final = 6
 
 
 _FLUSH_SECONDS: Final = 1.0
+_MOST_RECENT: Final = 1_000
+_SHORT: Final = 1_000
+"""Characters of the longest memory that is kept when it was read."""
+_RECENT_BYTES: Final = 2_000
+"""About what such a memory takes."""
 
 
 class UserFile:
@@ -202,6 +209,7 @@ class UserFile:
         self._flush_lock = threading.Lock()
         self._index = Index(header.dimension)
         self._meta: Mapping[str, Any] = {}
+        self._recent: dict[str, Memory] = {}
         self._meta_version = self._index_version = -1
         self.usage = UsageBuffer()
 
@@ -217,9 +225,34 @@ class UserFile:
             if connection is not None:
                 version = connection.execute("PRAGMA data_version").get
                 if version != self._meta_version or not self._meta:
-                    self._meta = self.header.check(connection, self.path)
+                    self._take(self.header.check(connection, self.path))
                     self._meta_version = version
             yield connection
+
+    def _take(self, meta: Mapping[str, Any]) -> None:
+        """Note what the file says of itself. Memories that were read before a change are read again."""
+        if any(meta.get(name) != self._meta.get(name) for name in ("generation", "change")):
+            self._recent = {}
+        self._meta = meta
+
+    def memories(self, connection: apsw.Connection, ids: Sequence[str]) -> dict[str, Memory]:
+        """The memories with these ids as they are stored, deleted and expired ones too. Within `reading`.
+
+        To read and decode a memory takes half as long as to find it: what a search found lately it finds again, so
+        short ones are kept until the file changes.
+        """
+        missing = [id for id in ids if id not in self._recent]
+        if not missing:
+            return {id: self._recent[id] for id in ids}
+        marks = ", ".join("?" * len(missing))
+        rows = select(connection, f"SELECT image FROM memory WHERE id IN ({marks})", tuple(map(to_key, missing)))
+        memories = {memory.id: memory for memory in (from_image(image) for (image,) in rows)}
+        known = self._recent | memories
+        if len(self._recent) + len(memories) > _MOST_RECENT:
+            self._recent = {}
+        short = {id: memory for id, memory in memories.items() if len(memory.content) <= _SHORT}
+        self._recent.update(islice(short.items(), _MOST_RECENT))
+        return {id: known[id] for id in ids if id in known}
 
     @contextmanager
     def _reading_unchecked(self) -> Iterator[apsw.Connection | None]:
@@ -248,9 +281,22 @@ class UserFile:
         yield
 
     @contextmanager
-    def searching(self) -> Iterator[tuple[apsw.Connection, Index] | None]:
-        """The reading connection and an index that has all that is committed, or None without a file."""
+    def reading_on(self) -> Iterator[apsw.Connection | None]:
+        """The same for a call that has just looked: neither whether another file is at the path, nor what another
+        process has changed, is asked for again."""
+        with self._read_lock, translated(self.path):
+            reader = self._connections.reader
+            if reader is not None and self._meta:
+                yield reader.connection
+                return
         with self.reading() as connection:
+            yield connection
+
+    @contextmanager
+    def searching(self, *, on: bool = False) -> Iterator[tuple[apsw.Connection, Index] | None]:
+        """The reading connection and an index that has all that is committed, or None without a file; `on` as in
+        `reading_on`."""
+        with self.reading_on() if on else self.reading() as connection:
             if connection is None:
                 yield None
                 return
@@ -340,8 +386,9 @@ class UserFile:
             _log.warning("reading statistics were not kept: %s", error)
 
     def memory(self) -> int:
-        """Bytes held, about: the index and what the connections cache."""
-        return self._index.memory() + self._connections.count * CONNECTION_BYTES
+        """Bytes held, about: the index, the memories read lately, and what the connections cache."""
+        connections = self._connections.count * CONNECTION_BYTES
+        return self._index.memory() + len(self._recent) * _RECENT_BYTES + connections
 
     def close(self) -> None:
         """Flush what was read and let go of the file, behind everyone who uses it."""
@@ -447,7 +494,7 @@ class UserFile:
     def _disconnect(self) -> None:
         self._connections.close()
         self._index = Index(self.dimension)
-        self._meta = {}
+        self._take({})
         self._meta_version = self._index_version = -1
 
     def _open_reader(self) -> None:

@@ -37,7 +37,8 @@ class FilterInput(Input):
     def to_filter(self, call: Call, *, turns: bool = False, conversation_id: str | None = None) -> Filter:
         """The filter of these conditions."""
         check_conditions(self.metadata or {})
-        values = {name: value for name, value in self if name in Filter.__dataclass_fields__}
+        given = vars(self)
+        values = {name: given[name] for name in Filter.__dataclass_fields__.keys() & given.keys()}
         values["tags"] = tuple(self.tags or ())
         values["scope"] = None if self.scope is None else check_scope(self.scope)
         values["metadata"] = self.metadata or {}
