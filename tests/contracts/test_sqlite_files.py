@@ -30,6 +30,7 @@ from contracts.entries import (
     save,
     search,
     turn,
+    update,
     vector,
 )
 from spaces import in_time, space_of
@@ -879,3 +880,50 @@ def test_a_copy_of_the_folder_is_a_working_store(open_store: Opening, tmp_path: 
     copied = SqliteStore(tmp_path / "copy", EMBEDDER, clock)
     assert found(search(space_of(copied, "ana"), "heron")) == {one.id}
     copied.close()
+
+
+# Memories that were read lately
+
+
+def test_what_was_read_is_read_again_after_another_process_changed_it(
+    open_store: Opening, clock: SettableClock
+) -> None:
+    here, there = space_of(open_store(), "ana"), space_of(open_store(), "ana")
+    tea, gone = save(there, "Ana drinks tea"), save(there, "the heron", expires_at=later(60))
+    assert here.get([tea.id, gone.id]) == {tea.id: tea, gone.id: gone}
+    coffee = update(there, tea, content="Ana drinks coffee")
+    clock.advance(seconds=61)
+    assert here.get([tea.id, gone.id]) == {tea.id: coffee}
+    assert here.get([gone.id], deleted=True) == {gone.id: gone}
+    delete(there, coffee)
+    assert here.get([tea.id]) == {}
+    there.purge([tea.id])
+    assert here.get([tea.id], deleted=True) == {}
+
+
+def test_any_number_of_memories_of_any_length_is_read(open_store: Opening) -> None:
+    space = space_of(open_store(), "ana")
+    changes = [creation(f"memory {number} " + "and more " * (200 if number % 3 == 0 else 1)) for number in range(1200)]
+    space.commit(changes)
+    memories = {change.entry.memory.id: change.entry.memory for change in changes}
+    ids = list(memories)
+    for _ in range(2):
+        assert space.get(ids) == memories
+        assert space.get(ids[:700]) | space.get(ids[500:]) == memories
+
+
+def test_a_look_at_the_file_holds_briefly_and_for_one_call_alone(open_store: Opening, clock: SettableClock) -> None:
+    clock.stand()
+    store, there = open_store(), space_of(open_store(), "ana")
+    tea = save(there, "Ana drinks tea")
+    space = store.space(ANA, in_time(60, clock))
+
+    def read() -> list[Memory]:
+        before = space.get([tea.id])[tea.id]
+        coffee = update(there, tea, content="Ana drinks coffee")
+        clock.advance(seconds=1)
+        return [before, space.get([coffee.id])[tea.id], update(there, coffee, content="Ana drinks water")]
+
+    before, after, last = space.ahead(read)
+    assert [before.content, after.content] == ["Ana drinks tea", "Ana drinks coffee"]
+    assert space.ahead(lambda: space.get([tea.id])) == {tea.id: last}
