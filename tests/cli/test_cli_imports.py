@@ -62,6 +62,7 @@ def test_one_conversation_is_listed_as_one_episode(run, load, tmp_path):
 
 
 def test_an_import_is_listed_with_what_it_did(run, ask, load, listed, tmp_path):
+    run("remember", "the heron stands in the reeds")
     assert run("imports").stdout == "Nothing was imported yet.\n"
     chats = exports.as_zip(tmp_path / "chats.zip", **{"conversations.json": [exports.chatgpt("c1", *TALK)]})
     first, second = load(chats)["import"], load(notes(tmp_path, "The heron fishes.", "The owl sleeps."))["import"]
@@ -298,3 +299,11 @@ def test_an_undo_that_fails_halfway_says_how_much_is_erased_and_how_to_go_on(run
     result = run("import", "--undo", id)
     assert result.exit_code == 5
     assert "Stopped with 3 erased. Run the same command again to continue." in result.stderr
+
+
+def test_a_page_of_imports_beyond_the_last_one_says_how_many_there_are(run, load, tmp_path):
+    (tmp_path / "a.txt").write_text("One\n")
+    load(tmp_path / "a.txt")
+    result = run("imports", "--offset", "5")
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert result.stderr == "There are only 1; use a smaller --offset.\n"

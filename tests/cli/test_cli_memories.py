@@ -53,11 +53,12 @@ def test_recall_of_an_empty_store_says_so_beside_the_results(run, data):
     assert result.stderr == "Nothing is stored yet.\n"
 
 
-@pytest.mark.parametrize("arguments", [["list"], ["recall", "tea"]])
-def test_a_misspelt_folder_is_named_as_one_that_there_is_not(run, tmp_path, arguments):
+@pytest.mark.parametrize("command", ["list", "recall tea", "stats", "trash", "imports", "export -"])
+def test_a_misspelt_folder_is_named_as_one_that_there_is_not(run, tmp_path, command):
     folder = tmp_path / "memorise"
-    result = run(*arguments, "--data", folder)
-    assert result.stderr == f"Nothing is stored yet: there is no folder {folder}.\n"
+    result = run(*command.split(), "--data", folder)
+    sentence = f"Nothing is stored yet: there is no folder {folder}.\n"
+    assert sentence in (result.stderr, result.stdout if command == "imports" else "")
     assert not folder.exists()
 
 

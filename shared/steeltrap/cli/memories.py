@@ -191,7 +191,7 @@ def trash(memory: CliSession, limit: Limit = 20, offset: Offset = 0, as_json: te
         say_short(listed, reader)
     if page["memories"]:
         complain("To restore one: `steeltrap undo ID`.")
-    _say_rest(page, offset, none="The trash is empty.")
+    _say_rest(page, offset, none="The trash is empty." if memory.has_folder else memory.nothing_stored())
     return None
 
 
@@ -199,6 +199,8 @@ def trash(memory: CliSession, limit: Limit = 20, offset: Offset = 0, as_json: te
 def stats(memory: CliSession, as_json: terminal.Json = False) -> None:
     """Count what is stored for a user: memories, messages, bytes."""
     counted = memory.ask("core.stats")
+    if not memory.has_folder:
+        complain(memory.nothing_stored())
     if as_json:
         return write_json(counted)
     for name, number in counted.items():

@@ -142,9 +142,14 @@ class CliSession:
             complain(outcome.message)
         return result.body
 
+    @property
+    def has_folder(self) -> bool:
+        """Whether the data folder is there, which the first save makes. A store elsewhere needs none."""
+        return self.settings.store_kind != "sqlite" or self.settings.data.exists()
+
     def nothing_stored(self) -> str:
         """The sentence for an empty store, which names a folder that may have been misspelt."""
-        if self.settings.store_kind != "sqlite" or self.settings.data.exists():
+        if self.has_folder:
             return "Nothing is stored yet."
         return f"Nothing is stored yet: there is no folder {self.settings.data}."
 

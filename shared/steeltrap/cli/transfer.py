@@ -19,7 +19,6 @@ from ..errors import Conflict, InvalidInput, SteeltrapError, Unavailable, counte
 from ..local_files import is_full
 from ..model import DEFAULT_SCOPE
 from . import terminal
-from .memories import Limit, Offset
 from .session import CliSession, Exit, advise, complain, opened, say, write_json
 from .showing import Reader, field_line, short
 from .terminal import on_memory, progress_bar
@@ -112,8 +111,8 @@ def _failed(error: OSError, path: Path) -> SteeltrapError:
 def imports(
     memory: CliSession,
     id: Annotated[str | None, typer.Argument(metavar="[ID]", help="Show this import alone, file by file.")] = None,
-    limit: Limit = 20,
-    offset: Offset = 0,
+    limit: Annotated[int, typer.Option("--limit", metavar="N", min=1, max=1000, help="How many to list.")] = 20,
+    offset: Annotated[int, typer.Option("--offset", metavar="N", min=0, help="How many later ones to skip.")] = 0,
     as_json: terminal.Json = False,
 ) -> None:
     """List the imports: when, from which file, and what each wrote.
@@ -132,7 +131,9 @@ def imports(
             _say_files(run.get("files", ()), run.get("file_count", 0))
     count = len(page["imports"])
     if not page["total"]:
-        say("Nothing was imported yet.")
+        say("Nothing was imported yet." if memory.has_folder else memory.nothing_stored())
+    elif not count:
+        complain(f"There are only {page['total']:,}; use a smaller --offset.")
     elif offset + count < page["total"]:
         say((f"{count} of {page['total']:,}. More: --offset {offset + count}", "dim"))
     return None
@@ -450,5 +451,7 @@ def export(
     path = "-" if _is_output(path) else path
     with progress_bar("Exporting", count(call, turns=turns)) as advance:
         memories = _export(call, path, turns=turns, replace=replace, advance=advance)
+    if not memory.has_folder:
+        complain(memory.nothing_stored())
     if path != "-":
         say(f"{counted(memories, 'memory is', 'memories are')} in {path}.")

@@ -192,7 +192,7 @@ def _move(partition: Partition, pending: Mapping[str, Pending], just_read: bool)
         stored_ids = ids if just_read else _still_there(partition, ids)
         partition.each(lambda pair: _write(partition, *pair), [pair for pair in known_pending if pair[0] in stored_ids])
     except SteeltrapError as error:
-        _log.warning("reading statistics were not kept: %s", error.message)
+        _log.warning("reading statistics were not kept; nothing else is affected: %s", error.message)
 
 
 def _still_there(partition: Partition, ids: Iterable[str]) -> Set[str]:

@@ -383,7 +383,7 @@ class UserFile:
                     self._run("usage", lambda connection, _: write_usage(connection, pending), _FLUSH_SECONDS)
         except SteeltrapError as error:
             self.usage.take()
-            _log.warning("reading statistics were not kept: %s", error)
+            _log.warning("reading statistics were not kept; nothing else is affected: %s", error)
 
     def memory(self) -> int:
         """Bytes held, about: the index, the memories read lately, and what the connections cache."""
@@ -458,7 +458,7 @@ class UserFile:
             if self.usage and error.can_retry:
                 return False
             self.usage.take()
-            _log.warning("reading statistics were not kept: %s", error)
+            _log.warning("reading statistics were not kept; nothing else is affected: %s", error)
         return True
 
     @contextmanager
