@@ -281,7 +281,7 @@ class UserFile:
         yield
 
     @contextmanager
-    def reading_on(self) -> Iterator[apsw.Connection | None]:
+    def reading_again(self) -> Iterator[apsw.Connection | None]:
         """The same for a call that has just looked: neither whether another file is at the path, nor what another
         process has changed, is asked for again."""
         with self._read_lock, translated(self.path):
@@ -293,10 +293,10 @@ class UserFile:
             yield connection
 
     @contextmanager
-    def searching(self, *, on: bool = False) -> Iterator[tuple[apsw.Connection, Index] | None]:
-        """The reading connection and an index that has all that is committed, or None without a file; `on` as in
-        `reading_on`."""
-        with self.reading_on() if on else self.reading() as connection:
+    def searching(self, *, again: bool = False) -> Iterator[tuple[apsw.Connection, Index] | None]:
+        """The reading connection and an index that has all that is committed, or None without a file; `again` as in
+        `reading_again`."""
+        with self.reading_again() if again else self.reading() as connection:
             if connection is None:
                 yield None
                 return

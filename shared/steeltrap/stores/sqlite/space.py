@@ -204,8 +204,8 @@ class SqliteSpace:
             writes.commit(self._file, changes, self._clock, self._deadline)
 
     def get(self, ids: Sequence[str], *, deleted: bool = False) -> dict[str, Memory]:
-        file, on = self._to_read()
-        with file.reading_on() if on else file.reading() as connection:
+        file, again = self._to_read()
+        with file.reading_again() if again else file.reading() as connection:
             if connection is None or not ids:
                 return {}
             memories = file.memories(connection, ids)
@@ -241,8 +241,8 @@ class SqliteSpace:
             ]
 
     def search(self, query: Query) -> Matches:
-        file, on = self._to_read()
-        with file.searching(on=on) as opened:
+        file, again = self._to_read()
+        with file.searching(again=again) as opened:
             if opened is None:
                 return Matches(candidates=Candidates.of([]), stored=0, admitted=0)
             connection, index = opened
@@ -314,8 +314,8 @@ class SqliteSpace:
             return read_vectors(connection, ids, 4 * file.dimension, table)
 
     def speakers(self) -> frozenset[str]:
-        file, on = self._to_read()
-        with file.searching(on=on) as opened:
+        file, again = self._to_read()
+        with file.searching(again=again) as opened:
             return frozenset() if opened is None else opened[1].speakers()
 
     def scopes(self) -> dict[str, ScopeUse]:
