@@ -282,8 +282,8 @@ class UserFile:
 
     @contextmanager
     def reading_again(self) -> Iterator[apsw.Connection | None]:
-        """The same for a call that has just looked: neither whether another file is at the path, nor what another
-        process has changed, is asked for again."""
+        """The reading connection for a call that has just looked: neither whether another file is at the path, nor what
+        another process has changed, is asked for again."""
         with self._read_lock, translated(self.path):
             reader = self._connections.reader
             if reader is not None and self._meta:
