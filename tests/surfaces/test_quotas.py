@@ -170,7 +170,7 @@ def test_every_dialect_refuses_in_its_own_form_and_writes_nothing(
     refused = door.invoke(tool, arguments, ANA)
     assert refused.error is not None
     assert refused.error.code == "throttled"
-    assert "1 are allowed" in str(refused.body)
+    assert "1 is allowed" in str(refused.body)
     assert door.invoke("core.stats", {}, ANA).body["memories"] == 1
 
 
