@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -186,6 +186,17 @@ def test_writers_whose_clocks_differ_by_a_minute_are_found_at_once_and_in_order(
     again = save(slow, "the heron", id=one.id)
     assert found(search(fast, "heron")) == {again.id}
     assert isinstance(next(iter(cloud.index.documents.values())), Document)
+
+
+def test_what_was_written_by_a_clock_at_the_end_of_time_is_found_and_listed_as_ever(cloud: Cloud) -> None:
+    late = SettableClock(datetime(9999, 12, 31, tzinfo=UTC))
+    one = save(space_of(cloud.store(clock=late), "ana"), "the heron")
+    for clock in (late, cloud.clock):
+        space = space_of(cloud.store(clock=clock), "ana")
+        assert [each.id for each in space.walk()] == [one.id]
+        assert found(search(space, "heron")) == {one.id}
+        with pytest.raises(Conflict, match="were embedded by"):
+            space_of(cloud.store(clock=clock, embedder=HashedWords(dimension=32)), "ana").search(query("heron"))
 
 
 # Cut short

@@ -20,6 +20,10 @@ LAST_WRITE: Final = 10**17
 """The position of the user's own item in the index by write time: after every write, so that each look at the latest
 writes brings it along."""
 
+LAST_TIME: Final = LAST_WRITE - 10**15
+"""The latest time that is taken from a clock, in the year 5107: what was written when a clock was wrong stays before
+the user's own item."""
+
 _LATEST: Final = 10**18
 _LONGEST: Final = 1000
 

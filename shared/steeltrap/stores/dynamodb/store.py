@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from ...model import UserRef, to_micros
 from ...ports import Clock, Deadline, Embedder, Index
-from . import usage, users
+from . import keys, usage, users
 from .client import READ_SECONDS, Connect, Tables
 from .documents import everyone
 from .partition import Partition
@@ -127,7 +127,7 @@ class DynamoStore:
         )
 
     def _now(self) -> int:
-        return to_micros(self._clock.now())
+        return min(to_micros(self._clock.now()), keys.LAST_TIME)
 
     def _stamp(self, least: int) -> int:
         """An index version: the time, unless a later one was given or must be exceeded."""
