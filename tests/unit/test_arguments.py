@@ -277,6 +277,8 @@ def test_an_empty_body_is_no_arguments() -> None:
             "a list of at most 2 items, each one of 'a', 'b'",
         ),
         ({"type": "array"}, "a list of items"),
+        ({"type": "array", "items": {"type": "integer"}, "minItems": 2, "maxItems": 2}, "a list of 2 integers"),
+        ({"type": "string", "minLength": 8, "maxLength": 8}, "a string of 8 characters"),
     ],
 )
 def test_a_schema_is_put_into_words(schema: dict[str, Any], words: str) -> None:

@@ -148,6 +148,8 @@ def _range(schema: JsonObject) -> str:
 
 def _bounds(schema: JsonObject, least: str, most: str, unit: str = "") -> str:
     low, high = schema.get(least), schema.get(most)
+    if low is not None and low == high:
+        return f" of {low}{unit}"
     if low is not None and high is not None:
         return f" from {low} to {high}" if not unit else f" of {low} to {high}{unit}"
     if low is not None:
