@@ -73,10 +73,31 @@ def test_a_long_form_is_words_whose_initials_are_the_letters(short: str, text: s
 
 
 @pytest.mark.parametrize(
-    "query", ["where does Ana live?", "NYE DINNER PRICE", "NYE DINNER", "ONLY one", "", "OK?", "NYE " + "a " * 400]
+    "query",
+    [
+        "where does Ana live?",
+        "NYE DINNER PRICE",
+        "NYE DINNER",
+        "ONLY one",
+        "",
+        "OK?",
+        "NYE " + "a " * 400,
+        "At 8:00 PM?",
+    ],
 )
 def test_a_query_without_an_abbreviation_reads_no_memory(query: str) -> None:
     assert abbreviations(query, {"ok": 1}) is None
+
+
+def test_a_time_of_day_neither_is_literal_text_nor_has_an_abbreviation(own_door: Door, clock: SettableClock) -> None:
+    contents = (
+        "I set the reading light to 7, which is good for papers.",
+        "The meeting with the accountants was moved to 8:00 on Friday.",
+        "Susan is in a party mood: red light!",
+    )
+    first, *_ = ranked(own_door, clock, ANA, contents, "At 8:00 PM in the car: turn on my reading light.")
+    assert first["content"] == contents[0]
+    assert not {"abbreviation", "literal"} & set(first["why"].get("boosts", {}))  # type: ignore[attr-defined]
 
 
 def test_long_texts_and_two_initials_of_a_query_tell_nothing() -> None:

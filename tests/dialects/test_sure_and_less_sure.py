@@ -78,7 +78,7 @@ def saved(ana: Ask, *texts: str) -> None:
 
 def test_a_fact_is_shown_to_a_question_in_other_words_as_less_sure_if_nothing_is_sure(ana: Ask) -> None:
     saved(ana, *FACTS)
-    answer = ana("agent.recall", query="Which pet do I own?")
+    answer = ana("agent.recall", query="Do I keep animals?")
     assert FACTS[5] in answer.partition(LESS_SURE)[2]
 
 
@@ -163,7 +163,7 @@ def test_the_nearest_memory_is_shown_inert_and_in_short(ana: Ask) -> None:
 
 def test_less_sure_results_are_not_counted_as_read(ana: Ask, own_door: Door) -> None:
     saved(ana, *FACTS)
-    ana("core.search", query="Which pet do I own?", precision="likely")
+    ana("core.search", query="Do I keep animals?", precision="likely")
     call = own_door.call_for(ANA, seconds=5)
     ids = [memory["id"] for memory in ana("core.list")["memories"]]
     assert not [usage for usage in call.space.usage(ids).values() if usage.access_count]

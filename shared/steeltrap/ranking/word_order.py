@@ -34,6 +34,8 @@ _PERSONS: Final = frozenset("i me you he him she her it we us they them".split()
 _PARTS: Final = 0.2
 _NAMES_ITSELF: Final = lazy_pattern(r"[0-9]|[^\W_][._/\\@:#+=~&][^\W]")
 """A digit, or a mark inside a word that no sentence has there."""
+_TIME_OF_DAY: Final = lazy_pattern(r"(?i)(?:[01]?[0-9]|2[0-3]):[0-5][0-9](?:[ap]m|h)?")
+"""It says when something is said or done, more often than what is meant."""
 _MOST_READ: Final = 64 * 1024
 """Characters of all texts that are read for literal text."""
 _QUOTED: Final = lazy_pattern(
@@ -60,7 +62,7 @@ class Literals:
 
 def literals(query: str) -> Literals:
     """The literal text of a query: quotations, numbers that follow each other, and what has a mark or a digit inside a
-    word, such as an address, a version, a path or an identifier; each of two words at least."""
+    word, such as an address, a version, a path or an identifier, but not a time of day; each of two words at least."""
     quoted = ["".join(groups) for groups in _QUOTED.findall(query)]
     parts: list[str] = []
     numbers: list[str] = []
@@ -71,7 +73,7 @@ def literals(query: str) -> Literals:
             continue
         parts.append(" ".join(numbers))
         numbers = []
-        if _NAMES_ITSELF.search(bare):
+        if _NAMES_ITSELF.search(bare) and not _TIME_OF_DAY.fullmatch(bare):
             parts.append(bare)
     phrases = dict.fromkeys(_spaced(part) for part in [*quoted, *parts])
     several = tuple(part for part in phrases if part.count(" ") > 2)
