@@ -11,7 +11,7 @@ from steeltrap.engine import saving
 from steeltrap.engine.call import Call
 from steeltrap.model import Draft
 from steeltrap.tools import Answer, Input, Tool
-from steeltrap.toolsets import core
+from steeltrap.toolsets import CATALOGUE, core
 
 
 class JotInput(Input):
@@ -38,5 +38,5 @@ def registered() -> Iterator[Tool]:
     copy = replace(core.CORE, modules={}, registered=dict(core.CORE.tools))
     copy.tool("jot", "write", needs="index", timeout=42.0, examples=({"text": "Buy milk."},))(jot)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(core, "CORE", copy)
+        patch.setattr(CATALOGUE, "toolsets", {**CATALOGUE.toolsets, "core": copy})
         yield copy.tools["jot"]
