@@ -43,7 +43,8 @@ def test_a_call_without_a_user_is_nobodys(
     answer = gateway.post(path, json=body, headers=headers)
     assert answer.status_code == 401
     assert answer.headers["WWW-Authenticate"] == "Bearer"
-    words = "user context is not available" if "/notes/" in path else "No user is known for this call"
+    named = "No user is known for this call: the gateway must name one in the header `X-User-Id`."
+    words = "user context is not available" if "/notes/" in path else named
     assert words in answer.text
 
 

@@ -160,17 +160,21 @@ class TrustedHeaders:
     conversation_header: str = CONVERSATION_HEADER
     secret: str = field(default="", repr=False)
 
-    def caller(self, scope: Scope) -> Caller | None:
+    def caller(self, scope: Scope) -> Caller:
         if self.secret and not compare_digest((one_header(scope, SECRET_HEADER) or "").encode(), self.secret.encode()):
             raise IdentityMissing(
                 f"Call this server through its gateway; the gateway must send the shared secret in the header "
                 f"`{SECRET_HEADER}`."
             )
         user = one_header(scope, self.user_header)
+        if user is None:
+            raise IdentityMissing(
+                f"No user is known for this call: the gateway must name one in the header `{self.user_header}`."
+            )
         agent = one_header(scope, self.agent_header)
         conversation = one_header(scope, self.conversation_header)
         permissions = trust(one_header(scope, UNTRUSTED_HEADER))
-        return None if user is None else Caller(UserRef(user), agent, conversation, permissions=permissions)
+        return Caller(UserRef(user), agent, conversation, permissions=permissions)
 
 
 @dataclass(frozen=True, slots=True)
