@@ -1,5 +1,6 @@
 """Without a network, a replica answers what its cache has and says since when; it changes and loses nothing."""
 
+import errno
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
@@ -157,6 +158,44 @@ def test_offline_no_answer_lacks_a_save_that_the_log_took_and_the_file_could_not
     assert _contents(one) == {"The heron waits.", "The otter swims."}
     network.is_down = True
     assert _contents(one) == {"The heron waits.", "The otter swims."}
+
+
+def test_offline_the_cache_stays_where_a_full_disk_kept_it_from_naming_its_logs(
+    laptop: Open, network: Network, tmp_path: Path
+) -> None:
+    one = laptop(network)
+    id = one.ask("core.save", content="The heron waits.")["id"]
+    path = one.store.path(ANA)
+    one.store.close()
+    [name] = tmp_path.glob("*/log-id")
+    name.write_bytes(b"")
+    network.is_down = True
+    one = laptop(network)
+    with pytest.raises(StoreUnreachable):
+        one.ask("core.get", id=id)
+    assert path.exists()
+    one.store.close()
+    network.is_down = False
+    one = laptop(network)
+    assert one.ask("core.get", id=id)["id"] == id
+    assert name.read_bytes() != b""
+
+
+def test_a_cache_that_cannot_name_its_logs_is_used_all_the_same(
+    laptop: Open, network: Network, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(path: Path, content: bytes) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device", str(path))
+
+    one = laptop(network)
+    id = one.ask("core.save", content="The heron waits.")["id"]
+    one.store.close()
+    [name] = tmp_path.glob("*/log-id")
+    name.unlink()
+    monkeypatch.setattr("pathlib.Path.write_bytes", full)
+    monkeypatch.setattr("steeltrap.stores.whole_files.write", full)
+    assert laptop(network).ask("core.get", id=id)["id"] == id
+    assert not name.exists()
 
 
 @pytest.mark.parametrize("is_new", [False, True], ids=["the same process", "a new process"])

@@ -23,6 +23,7 @@ from typing import Final
 from ...errors import SteeltrapError, StoreUnreachable, Unavailable
 from ...model import RETENTION, UserRef
 from ...ports import Clock, Deadline, Embedder, Gone, Logs, Marker, hour_of
+from .. import whole_files
 from ..data_folder import DataFolder
 from ..sqlite.file import T, UserFile
 from ..sqlite.space import SqliteSpace
@@ -62,7 +63,9 @@ class Reach:
             return self._id
 
     def _ask_id(self) -> bytes:
-        log_id = self._id_place.read_bytes() if self._id_place.exists() else None
+        log_id = None
+        with suppress(OSError):
+            log_id = whole_files.read(self._id_place) or None
         if log_id is not None and self._is_quiet():
             return log_id
         try:
@@ -74,8 +77,8 @@ class Reach:
             return log_id
         self._is_confirmed = True
         if log_id != id:
-            self._id_place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self._id_place.write_bytes(id)
+            with suppress(OSError):  # a full disk: only calls without a network need it
+                whole_files.replace(self._id_place, id)
         return id
 
     def bring_up(self, file: ReplicaFile, deadline: Deadline) -> datetime | None:
