@@ -35,9 +35,10 @@ def test_a_name_that_no_memory_has_asks_for_a_better_match() -> None:
 
 
 def test_among_many_memories_the_best_needs_more_since_it_is_higher_by_chance() -> None:
-    floors = [floor("where does ana live?", {"ana": 1}, documents) for documents in (1, 5, 35, 100, 10_000)]
+    words = {"ana": 1, "live": 0}
+    floors = [floor("where does ana live?", words, documents) for documents in (1, 5, 35, 100, 10_000)]
     assert floors == pytest.approx([0.0716, 0.0844, 0.1, 0.1084, 0.1084], abs=1e-4)
-    assert floor("where does ana live?", {}, 0) == FLOOR
+    assert floor("where does ana live?", words, 0) == floor("qwxzv", {"qwxzv": 0}, 5) == FLOOR
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,7 @@ _USUAL: Final = 35
 """Memories for which it is the floor."""
 _MANY: Final = 100
 """From so many on it is no higher: what answers a question there mostly scores far more."""
+_LEAST_WORDS: Final = 2
 UNKNOWN_NAME: Final = 0.15
 """The floor of a query that names somebody or something no memory mentions."""
 NEAR_THE_BEST: Final = 0.9
@@ -124,10 +125,13 @@ def floor(query: str, frequencies: Mapping[str, int], documents: int) -> float:
     """The score that the best of so many memories needs for anything to be relevant. `frequencies` says how many have
     each token of the query.
 
-    The best of many unrelated memories is higher by chance, the best of a few lower.
+    The best of many unrelated memories is higher by chance, the best of a few lower. But one word alone is near to some
+    memory by chance among few as well.
     """
     least = UNKNOWN_NAME if _names_unknown(query, frequencies) else FLOOR
-    return least + BY_CHANCE * log(min(documents, _MANY) / _USUAL) if documents else least
+    if not documents or len(frequencies) < _LEAST_WORDS:
+        return least
+    return least + BY_CHANCE * log(min(documents, _MANY) / _USUAL)
 
 
 def floor_of_less_sure(query: str, frequencies: Mapping[str, int]) -> float:
