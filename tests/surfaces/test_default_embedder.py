@@ -185,8 +185,8 @@ def test_memories_of_an_earlier_small_name_the_command_that_embeds_them_for_toda
 
 
 def test_the_error_for_a_data_folder_that_cannot_be_created_shows_nobody_elses_path(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("no folder")
     door = open_door(Settings(data=tmp_path / "file" / "memories"))
+    (tmp_path / "file").write_text("no folder")  # one that is there when the door opens is told to the operator
     result = door.invoke("core.save", {"content": "Ana lives in Lisbon."}, ANA)
     assert result.error is not None
     assert "`steeltrap config` shows which one" in result.error.message
