@@ -1,6 +1,7 @@
 """Forgetting on a full disk: it works in the room that is kept for it, or says how much room it needs."""
 
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -9,10 +10,14 @@ import pytest
 
 from clock import SettableClock
 from contracts.entries import EMBEDDER, creation, save
+from faults.doors import running
 from spaces import space_of
 from steeltrap.errors import Unavailable
 from steeltrap.model import UserRef
+from steeltrap.stores.logs.folder import FolderLogs
+from steeltrap.stores.replica import ReplicaStore
 from steeltrap.stores.sqlite import SqliteStore
+from steeltrap.stores.sqlite.connection import DISK_FULL
 
 SECRET = b"quagmire plenipotentiary"
 
@@ -170,3 +175,48 @@ def test_the_room_for_forgetting_is_not_kept_where_it_would_fill_the_disk(
     save(space_of(store, "ana"), "one")
     assert space_of(store, "ana").statistics()["memories"] == 1
     assert list(store.users()) == [UserRef("ana")]
+
+
+@pytest.mark.parametrize("room", range(0, 200_000, 10_000))
+def test_a_copy_of_a_log_that_finds_no_room_says_so(
+    tmp_path: Path, disk: Disk, clock: SettableClock, room: int
+) -> None:
+    logs, cache = FolderLogs(tmp_path / "log"), tmp_path / "cache"
+    with closing(ReplicaStore(tmp_path / "first", logs, EMBEDDER, clock)) as first:
+        one = save(space_of(first, "ana"), "the heron")
+    disk.capacity = disk.used() + room
+    refusals: list[str] = []
+    with closing(ReplicaStore(cache, logs, EMBEDDER, clock)) as second:
+        for _ in range(3):
+            try:
+                assert [each.id for each in space_of(second, "ana").walk()] == [one.id]
+            except Unavailable as refusal:
+                refusals.append(refusal.message)
+        disk.capacity = 1 << 40
+        assert [each.id for each in space_of(second, "ana").walk()] == [one.id]
+    assert set(refusals) <= {DISK_FULL}
+
+
+_WITHOUT_ROOM_FOR_SHARED_MEMORY = """
+import resource, sys
+from pathlib import Path
+from clock import SettableClock
+from contracts.entries import EMBEDDER
+from spaces import space_of
+from steeltrap.errors import SteeltrapError
+from steeltrap.stores.sqlite import SqliteStore
+
+resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
+try:
+    list(space_of(SqliteStore(Path(sys.argv[1]), EMBEDDER, SettableClock()), "ana").walk())
+except SteeltrapError as error:
+    print(error.message, flush=True)
+"""
+
+
+def test_a_file_whose_shared_memory_finds_no_room_says_so(tmp_path: Path, clock: SettableClock) -> None:
+    with closing(SqliteStore(tmp_path / "data", EMBEDDER, clock)) as store:
+        save(space_of(store, "ana"), "the heron")
+    with running(_WITHOUT_ROOM_FOR_SHARED_MEMORY, tmp_path / "data") as process:
+        said, _ = process.communicate()
+    assert said.strip() == DISK_FULL

@@ -9,6 +9,7 @@ from typing import Final
 
 import apsw
 
+from ..sqlite.connection import translated
 from ..sqlite.opening import READER_KIB, Opened, open_file
 from ..sqlite.schema import migrate
 
@@ -83,12 +84,13 @@ def open_replica(path: Path, *, new: bool = False, cache_kib: int = READER_KIB) 
     its log says where. Raises SteeltrapError.
     """
     opened = open_file(path, new=new, cache_kib=cache_kib, synchronous="normal")
-    try:
-        connection = opened.connection
-        if connection.pragma("user_version") == 0:
-            migrate(connection)
-        connection.execute(_CREATE)
-    except BaseException:
-        opened.connection.close()
-        raise
+    connection = opened.connection
+    with translated(path):
+        try:
+            if connection.pragma("user_version") == 0:
+                migrate(connection)
+            connection.execute(_CREATE)
+        except BaseException:
+            connection.close()
+            raise
     return opened

@@ -181,7 +181,8 @@ def is_foreign(connection: apsw.Connection) -> bool:
             and connection.execute("SELECT count(*) FROM sqlite_schema").get
         )
     finally:
-        connection.execute("COMMIT")
+        if connection.in_transaction:  # a failure may have ended it
+            connection.execute("COMMIT")
 
 
 _CODE: Final = re.compile(r"\b(virtual|generated|check|references|collate)\b", re.IGNORECASE)
