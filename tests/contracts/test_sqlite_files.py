@@ -927,3 +927,18 @@ def test_a_look_at_the_file_holds_briefly_and_for_one_call_alone(open_store: Ope
     before, after, last = space.ahead(read)
     assert [before.content, after.content] == ["Ana drinks tea", "Ana drinks coffee"]
     assert space.ahead(lambda: space.get([tea.id])) == {tea.id: last}
+
+
+def test_long_memories_are_not_kept_and_short_ones_are_counted(open_store: Opening) -> None:
+    store = open_store()
+    space = space_of(store, "ana")
+    short, long = save(space, "Ana drinks tea"), save(space, "the heron", metadata={"note": "x" * 10_000})
+    for _ in range(2):
+        assert space.get([long.id]) == {long.id: long}
+    before = store.cached()[1]
+    for _ in range(2):
+        assert space.get([long.id]) == {long.id: long}
+    assert store.cached()[1] == before
+    for _ in range(2):
+        assert space.get([short.id]) == {short.id: short}
+    assert 1_500 < store.cached()[1] - before < 5_000

@@ -83,6 +83,9 @@ def test_a_long_form_is_words_whose_initials_are_the_letters(short: str, text: s
         "OK?",
         "NYE " + "a " * 400,
         "At 8:00 PM?",
+        "At 8:00\u202fPM?",
+        "At 8:00\u00a0AM?",
+        "At 8:00  PM?",
     ],
 )
 def test_a_query_without_an_abbreviation_reads_no_memory(query: str) -> None:
@@ -95,9 +98,11 @@ def test_a_time_of_day_neither_is_literal_text_nor_has_an_abbreviation(own_door:
         "The meeting with the accountants was moved to 8:00 on Friday.",
         "Susan is in a party mood: red light!",
     )
-    first, *_ = ranked(own_door, clock, ANA, contents, "At 8:00 PM in the car: turn on my reading light.")
-    assert first["content"] == contents[0]
-    assert not {"abbreviation", "literal"} & set(first["why"].get("boosts", {}))  # type: ignore[attr-defined]
+    for time in ("8:00 PM", "8:00\u202fPM", "8:00:00"):
+        query = f"At {time} in the car: turn on my reading light."
+        first, *_ = ranked(own_door, clock, ANA, contents, query)
+        assert first["content"] == contents[0]
+        assert not {"abbreviation", "literal"} & set(first["why"].get("boosts", {}))  # type: ignore[attr-defined]
 
 
 def test_long_texts_and_two_initials_of_a_query_tell_nothing() -> None:

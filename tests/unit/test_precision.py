@@ -4,6 +4,7 @@ import pytest
 
 from steeltrap.ranking.asking import asks_for_several
 from steeltrap.ranking.choosing import FLOOR, UNKNOWN_NAME, floor, names
+from steeltrap.text.words import is_cjk, query_tokens
 
 
 @pytest.mark.parametrize(
@@ -38,7 +39,14 @@ def test_among_many_memories_the_best_needs_more_since_it_is_higher_by_chance() 
     words = {"ana": 1, "live": 0}
     floors = [floor("where does ana live?", words, documents) for documents in (1, 5, 35, 100, 10_000)]
     assert floors == pytest.approx([0.0716, 0.0844, 0.1, 0.1084, 0.1084], abs=1e-4)
-    assert floor("where does ana live?", words, 0) == floor("qwxzv", {"qwxzv": 0}, 5) == FLOOR
+    assert floor("where does ana live?", words, 0) == FLOOR
+
+
+@pytest.mark.parametrize("word", ["qwxzv", "snake_case", "foo.bar", "\u5bff\u53f8", "\u30da\u30f3\u30ae\u30f3"])
+def test_one_word_needs_as_much_among_few_memories(word: str) -> None:
+    assert floor(word, dict.fromkeys(query_tokens(word), 0), 5) == FLOOR
+    two = f"{word} \u732b\u597d\u304d" if is_cjk(word) else f"{word} cat"
+    assert floor(two, dict.fromkeys(query_tokens(two), 0), 5) < FLOOR
 
 
 @pytest.mark.parametrize(

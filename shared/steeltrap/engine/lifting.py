@@ -83,14 +83,14 @@ def _ends(newer: Mapping[str, str], ids: Iterable[str]) -> dict[str, str]:
     return end
 
 
-def lift_by_wording(call: Call, scored: "Scored", passed: "Column", query: str) -> None:
-    """Lift memories whose text fits the words of a query better than the scores tell."""
-    _lift_abbreviated(call, scored, passed, query)
+def lift_by_wording(call: Call, scored: "Scored", passed: "Column", query: str, memories: int) -> None:
+    """Lift those of so many memories whose text fits the words of a query better than the scores tell."""
+    _lift_abbreviated(call, scored, passed, query, memories)
     _lift_literal(call, scored, passed, query)
     _lift_by_order(call, scored, passed, query)
 
 
-def _lift_abbreviated(call: Call, scored: "Scored", passed: "Column", query: str) -> None:
+def _lift_abbreviated(call: Call, scored: "Scored", passed: "Column", query: str, memories: int) -> None:
     """Lift those of the best memories that say "New Year's Eve" where the query says NYE, or the reverse."""
     lift = call.rules.ranking.abbreviation
     forms = abbreviations(query, scored.candidates.frequencies) if lift > 0 else None
@@ -103,7 +103,7 @@ def _lift_abbreviated(call: Call, scored: "Scored", passed: "Column", query: str
         scored.add("abbreviation", list(long_forms), lift)
         scored.raise_legs([place for place, long in long_forms.items() if is_telling(long)], lift)
         # Of a memory that says something else of the query as well, two initials confirm it.
-        floor = choosing.floor(query, scored.candidates.frequencies, scored.candidates.documents)
+        floor = choosing.floor(query, scored.candidates.frequencies, memories)
         scored.guess([place for place in long_forms if scored.legs[place] < floor], lift)
 
 

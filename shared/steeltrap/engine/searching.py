@@ -148,12 +148,12 @@ def _rank(call: Call, request: Search, plan: _Plan, matches: Matches) -> _Rankin
     if plan.is_wordless:
         passed = passed[:0]
     if query.by_term:
-        lift_by_wording(call, scored, passed, request.query)
+        lift_by_wording(call, scored, passed, request.query, matches.admitted)
         if request.filter.include_superseded and asks_for_past(request.query):
             lift_past(call, scored)
         if matches.degraded is None:
             scored.judge(passed)
-    relevant = _relevant(scored, passed, request, days, degraded=matches.degraded is not None)
+    relevant = _relevant(scored, passed, request, days, matches)
     if request.sort_by == "relevance" and request.precision in ("all", "likely"):
         lift_named(call, scored, passed, request.query, plan.query)
     return _Ranking(matches=matches, scored=scored, passed=passed, relevant=relevant)
@@ -382,18 +382,17 @@ def _importance(call: Call, candidates: Candidates, passed: "Column") -> dict[in
     }
 
 
-def _relevant(
-    scored: "Scored", passed: "Column", request: Search, days: "OnDays | None", *, degraded: bool
-) -> "Column":
+def _relevant(scored: "Scored", passed: "Column", request: Search, days: "OnDays | None", matches: Matches) -> "Column":
     """Places that the precision keeps, of those that passed; none where even the best is unrelated.
 
     What happened on the days that the query names is related to it: all of that where the query asks for nothing else,
-    and nothing but that where it is among the best. A `degraded` search lacks a leg, so its scores say nothing.
+    and nothing but that where it is among the best. A degraded search lacks a leg, so its scores say nothing.
     """
     if request.precision == "all" or not len(passed):
         return passed
     share = 1.0 if request.precision == "best" else choosing.NEAR_THE_BEST
-    floor = choosing.floor(request.query, scored.candidates.frequencies, scored.candidates.documents)
+    degraded = matches.degraded is not None
+    floor = choosing.floor(request.query, scored.candidates.frequencies, matches.admitted)
     is_related = degraded or scored.legs[passed].max() >= floor
     then = passed[:0] if days is None else passed[days.exact[passed]]
     if request.precision == "related" and not degraded:

@@ -387,8 +387,8 @@ class Filter:
         name = time.removesuffix("_at")
         first, end = getattr(self, f"{name}_after"), getattr(self, f"{name}_before")
         if time == "created_at" and self.as_of is not None and self.as_of < _LATEST:
-            later = self.as_of + _MOMENT
-            end = later if end is None else min(end, later)
+            after = self.as_of + _MOMENT
+            end = after if end is None else min(end, after)
         if days and time == "occurred_at":
             return self.first_day or first, self.end_day or end
         return first, end

@@ -20,8 +20,8 @@ _LONGEST_TEXT: Final = 1_000
 """Characters of the longest memory that is read: in a long one initials meet by chance."""
 _MOST_SHORT: Final = 20
 """Short forms of one text that are compared: a list of tickers or airports has hundreds."""
-_SHORT: Final = lazy_pattern(rf"\b(?!(?<=[0-9] )[AP]M\b)[A-Z]{{2,{MOST_LETTERS}}}\b")
-"""The half of the day after an hour, as in "8:00 PM", is none."""
+_SHORT: Final = lazy_pattern(rf"\b(?!(?:(?<=[0-9]\s)|(?<=[0-9]\s\s))[AP]M\b)[A-Z]{{2,{MOST_LETTERS}}}\b")
+"""The half of the day after an hour, as in "8:00 PM", is none, whatever space is between them."""
 _WORD: Final = lazy_pattern(r"[^\W\d_]+(?:['\u2019]s\b)?")
 _HUMP: Final = lazy_pattern(r"(?<=[a-z])(?=[A-Z])")
 """Between the words of a name such as TypeScript."""

@@ -12,7 +12,7 @@ from typing import Final
 
 from ..model import Hit, Memory, When
 from ..text.patterns import lazy_pattern
-from ..text.words import STOP_WORDS, fold_case, query_tokens, runs, tokens
+from ..text.words import STOP_WORDS, fold_case, is_cjk, query_tokens, runs, tokens
 from .asking import asks_for_several
 
 FLOOR: Final = 0.1
@@ -23,6 +23,8 @@ _USUAL: Final = 35
 """Memories for which it is the floor."""
 _MANY: Final = 100
 """From so many on it is no higher: what answers a question there mostly scores far more."""
+_TOKENS_OF_CJK: Final = 3
+"""Of a Chinese, Japanese or Korean word of two characters."""
 _LEAST_WORDS: Final = 2
 UNKNOWN_NAME: Final = 0.15
 """The floor of a query that names somebody or something no memory mentions."""
@@ -121,17 +123,23 @@ def _asking() -> frozenset[str]:
     return frozenset(tokens(" ".join(_ASKING)))
 
 
-def floor(query: str, frequencies: Mapping[str, int], documents: int) -> float:
-    """The score that the best of so many memories needs for anything to be relevant. `frequencies` says how many have
-    each token of the query.
+def floor(query: str, frequencies: Mapping[str, int], memories: int) -> float:
+    """The score that the best of so many memories, those that the filter admits, needs for anything to be relevant.
+    `frequencies` says how many of all have each token of the query.
 
     The best of many unrelated memories is higher by chance, the best of a few lower. But one word alone is near to some
     memory by chance among few as well.
     """
     least = UNKNOWN_NAME if _names_unknown(query, frequencies) else FLOOR
-    if not documents or len(frequencies) < _LEAST_WORDS:
+    if not memories or _words_of(query, frequencies) < _LEAST_WORDS:
         return least
-    return least + BY_CHANCE * log(min(documents, _MANY) / _USUAL)
+    return least + BY_CHANCE * log(min(memories, _MANY) / _USUAL)
+
+
+def _words_of(query: str, frequencies: Mapping[str, int]) -> float:
+    """How many words a query has: Chinese, Japanese and Korean write none apart, and three tokens are about one."""
+    cjk = sum(map(is_cjk, frequencies))
+    return cjk / _TOKENS_OF_CJK if cjk else len(query.split())
 
 
 def floor_of_less_sure(query: str, frequencies: Mapping[str, int]) -> float:

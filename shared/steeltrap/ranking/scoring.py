@@ -370,8 +370,8 @@ WINDOW: Final = (0.5, 0.3, 0.2)
 """The value of a query term that was said one, two or three places away, in parts of its own score."""
 MOST_TELLING: Final = 8
 """The words of a query that count towards its mass, the rarest first."""
-_BESIDE_THE_BEST, _FAR_FROM_THE_BEST, _FAR = 1.2, 0.6, 10
-"""The weight of a conversation between named people beside its best message, and as many messages away from it."""
+_AT_THE_BEST, _FAR_FROM_THE_BEST, _FAR = 1.2, 0.6, 10
+"""The weight of a conversation between named people at its best message, falling to that of messages so far away."""
 _SHARE_OF_CJK: Final = 1 / 3
 COMMON: Final = 0.5
 """A word that more than this share of the memories has says nothing about which of them is meant."""
@@ -552,7 +552,7 @@ def _drawn(near: _Near, own: Column, position: Column, has_name: Column) -> Colu
     place_of_best = np.full(len(best), np.iinfo(np.int64).max)
     np.minimum.at(place_of_best, talk[above == 0], at[above == 0])
     distance = np.minimum(1.0, np.abs(at - place_of_best[talk]) / _FAR)
-    share = _BESIDE_THE_BEST + (_FAR_FROM_THE_BEST - _BESIDE_THE_BEST) * distance
+    share = _AT_THE_BEST + (_FAR_FROM_THE_BEST - _AT_THE_BEST) * distance
     drawn: Column = above * np.where(has_name[near.in_conversation], share, 1.0)
     return drawn
 

@@ -20,8 +20,8 @@ class Weights:
     chunks         of the calibrated slope by which the best of many chunks is higher by chance
     window         of a term's score when a message nearby says it
     neighbours     of the scores of the messages just before and after
-    conversation   of what the best score in the conversation has above a memory's own; between named people 1.2 of it
-                   beside the best message, 0.6 far from it
+    conversation   of what the best score in the conversation has above a memory's own; between named people 1.14
+                   of it beside the best message, 0.6 from ten messages away on
     coverage       of the share of the query's words that the conversation says, in whichever messages
     speaker        for what was said by someone whom the query names
     reply          of the score of another person's question, for the message after it

@@ -34,7 +34,7 @@ _PERSONS: Final = frozenset("i me you he him she her it we us they them".split()
 _PARTS: Final = 0.2
 _NAMES_ITSELF: Final = lazy_pattern(r"[0-9]|[^\W_][._/\\@:#+=~&][^\W]")
 """A digit, or a mark inside a word that no sentence has there."""
-_TIME_OF_DAY: Final = lazy_pattern(r"(?i)(?:[01]?[0-9]|2[0-3]):[0-5][0-9](?:[ap]m|h)?")
+_TIME_OF_DAY: Final = lazy_pattern(r"(?i)(?:[01]?[0-9]|2[0-3]):[0-5][0-9](?::[0-5][0-9])?(?:[ap]m|h)?")
 """It says when something is said or done, more often than what is meant."""
 _MOST_READ: Final = 64 * 1024
 """Characters of all texts that are read for literal text."""

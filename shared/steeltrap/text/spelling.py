@@ -86,17 +86,21 @@ def corrections(word: str) -> dict[str, str]:
     that follow each other swapped. Of those with one token it is one with the same first letter, if any: few misspell
     that."""
     others = _edits(word)
-    # Of words with one token the last one put in counts.
-    by_token = dict(zip(reversed(word_tokens(others)), reversed(others), strict=True))
+    tokens = word_tokens(others)
+    by_token = dict.fromkeys(tokens, "")  # in the order of the edits
+    by_token.update(zip(reversed(tokens), reversed(others), strict=True))  # of words with one token the first counts
     by_token.pop(_token(word), None)
     return by_token
 
 
 def best_correction(word: str, near: Mapping[str, str], frequencies: Mapping[str, int]) -> str | None:
-    """The one of a word's corrections that the most memories have, of those with the same first letter if any; None
-    where no memory has one."""
-    having = {other: count for token, count in frequencies.items() if count and (other := near.get(token))}
-    return max(having, key=lambda other: (other[0] == word[0], having[other]), default=None)
+    """The one of a word's corrections that the most memories have, of those with the same first letter if any, and the
+    first of equals; None where no memory has one."""
+    present_tokens = {token for token, count in frequencies.items() if count}
+    if present_tokens.isdisjoint(near):
+        return None
+    having = {other: frequencies[token] for token, other in near.items() if token in present_tokens}
+    return max(having, key=lambda other: (other[0] == word[0], having[other]))
 
 
 def is_english(word: str) -> bool:
@@ -125,7 +129,8 @@ def _token(word: str) -> str:
 
 
 def _edits(word: str) -> list[str]:
-    """The words that one edit makes, those of the first letter last.
+    """The words that one edit makes, from the second letter on to the last, then those of the first letter: of each
+    place swapped with the next letter, left out, replaced, and with a letter before it.
 
     Damerau (1964) found one of these four in eight of ten misspelt words.
     """

@@ -78,18 +78,19 @@ class Telemetry:
     def observe(self, measure: Measure) -> None:
         """One line of a call, and its metrics."""
         self._calls += 1
+        size = measure.answer_bytes
         stages = {name: round(duration, 1) for name, duration in measure.stages.items()}
         facts = {"tool": measure.tool, "milliseconds": round(measure.milliseconds, 1), "stages": stages}
         ended = {
             "error": measure.error,
             "outcome": measure.outcome,
             "hits": measure.hits,
-            "bytes": measure.answer_bytes,
+            "bytes": size,
             "redacted": measure.redacted or None,
         }
         outcome = {name: value for name, value in ended.items() if value is not None}
         self._logger.info("%s %s", measure.tool, measure.error or "ok", extra={**facts, **outcome})
-        self._measure(measure)
+        self._measure(measure, size)
 
     def answered(self, answer: Any) -> None:
         """One line of what was refused before any tool was called."""
@@ -104,7 +105,7 @@ class Telemetry:
             self._metrics.add_metric(name=name, unit=MetricUnit.Count, value=value)
         self._metrics.flush_metrics()
 
-    def _measure(self, measure: Measure) -> None:
+    def _measure(self, measure: Measure, answer_bytes: int | None) -> None:
         # CloudWatch charges for each name by each set of dimensions: what is told apart by tool, step or code is in the
         # line of the call, which is charged by its bytes alone.
         metrics = self._metrics
@@ -116,8 +117,8 @@ class Telemetry:
             metrics.add_metric(name="degraded", unit=MetricUnit.Count, value=int(degraded))
         if measure.hits is not None:
             metrics.add_metric(name="hits", unit=MetricUnit.Count, value=measure.hits)
-        if measure.answer_bytes is not None:
-            metrics.add_metric(name="answer_bytes", unit=MetricUnit.Bytes, value=measure.answer_bytes)
+        if answer_bytes is not None:
+            metrics.add_metric(name="answer_bytes", unit=MetricUnit.Bytes, value=answer_bytes)
         metrics.flush_metrics()
 
 

@@ -157,9 +157,9 @@ class _Commit:
         except (ChangedSinceRead, Conflict, NotFound, MovedAway):
             self._remove_pieces(plan)
             raise
-        users.keep_known(self._partition, self._began)
         if plan.late:
             self._partition.tables.delete_all(self._partition.key, plan.late, self._partition.deadline)
+        users.keep_known(self._partition, self._began)
 
     def _look(self) -> dict[str, int]:
         """Read what the batch touches; the versions of the memories that are stored. Counters of conversations go on

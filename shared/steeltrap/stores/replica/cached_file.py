@@ -288,7 +288,7 @@ class CachedFile(UserFile, ABC):
             self._is_damaged = False
 
     @contextmanager
-    def _noting_damage(self) -> Iterator[None]:
+    def noting_damage(self) -> Iterator[None]:
         """Note the damage that a call meets, and have its error say that the file will be made again."""
         try:
             yield
@@ -301,13 +301,8 @@ class CachedFile(UserFile, ABC):
             raise
 
     @contextmanager
-    def noting_damage(self) -> Iterator[None]:
-        with self._noting_damage():
-            yield
-
-    @contextmanager
     def _reading_unchecked(self) -> Iterator[apsw.Connection | None]:
-        with self._noting_damage(), super()._reading_unchecked() as connection:
+        with self.noting_damage(), super()._reading_unchecked() as connection:
             yield connection
 
     # A cache may be removed at any time
@@ -328,6 +323,11 @@ class CachedFile(UserFile, ABC):
         with super().reading() as connection:
             if self.is_lost() if connection is None else self._is_behind(connection):
                 raise self._data.removed(self.path)
+            yield connection
+
+    @contextmanager
+    def reading_again(self) -> Iterator[apsw.Connection | None]:
+        with self.reading() as connection:  # a cache may be removed between two reads of a call
             yield connection
 
     def _is_behind(self, connection: apsw.Connection) -> bool:

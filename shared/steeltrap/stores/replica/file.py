@@ -278,7 +278,7 @@ class ReplicaFile(CachedFile):
                 if self._has_own_entry(deadline):
                     return answers[-1]
                 self.usage.put_back(usage)
-                with self._noting_damage():
+                with self.noting_damage():
                     raise
 
     def _has_entry(self, n: int) -> bool:
@@ -387,7 +387,7 @@ class ReplicaFile(CachedFile):
         self._pull_undamaged(deadline)
         if not self.is_there():
             return False
-        with self._noting_damage(), self._write_turn(deadline.before()), translated(self.path):
+        with self.noting_damage(), self._write_turn(deadline.before()), translated(self.path):
             while True:
                 try:
                     if is_current(self._open_writer().connection):
@@ -478,7 +478,7 @@ class ReplicaFile(CachedFile):
 
     def scrub(self, deadline: Deadline) -> None:
         """Leave no byte of what was removed, here and in the log. Raises Unavailable, to be called again."""
-        with self._noting_damage():
+        with self.noting_damage():
             with self._write_turn(deadline.before()):
                 self._scrub_here(deadline)
             forgot = self._position().forgot
@@ -504,7 +504,7 @@ class ReplicaFile(CachedFile):
         self._makes_no_bases = not self._log.may_delete()
         if self._makes_no_bases:
             return
-        with self._noting_damage():
+        with self.noting_damage():
             self._note_base(*self._put_base(forgetting=False))
             clear_bases(self._log)
 

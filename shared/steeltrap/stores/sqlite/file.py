@@ -175,10 +175,10 @@ DESCRIPTORS: Final = 6
 
 _FLUSH_SECONDS: Final = 1.0
 _MOST_RECENT: Final = 1_000
-_SHORT: Final = 1_000
-"""Characters of the longest memory that is kept when it was read."""
-_RECENT_BYTES: Final = 2_000
-"""About what such a memory takes."""
+_SHORT: Final = 2_000
+"""Characters of the longest memory, written with all its fields, that is kept when it was read."""
+_MEMORY_BYTES: Final = 1_500
+"""About what a memory takes beside its text."""
 
 
 class UserFile:
@@ -210,6 +210,7 @@ class UserFile:
         self._index = Index(header.dimension)
         self._meta: Mapping[str, Any] = {}
         self._recent: dict[str, Memory] = {}
+        self._recent_bytes = 0
         self._meta_version = self._index_version = -1
         self.usage = UsageBuffer()
 
@@ -225,33 +226,35 @@ class UserFile:
             if connection is not None:
                 version = connection.execute("PRAGMA data_version").get
                 if version != self._meta_version or not self._meta:
-                    self._take(self.header.check(connection, self.path))
+                    self._note_meta(self.header.check(connection, self.path))
                     self._meta_version = version
             yield connection
 
-    def _take(self, meta: Mapping[str, Any]) -> None:
+    def _note_meta(self, meta: Mapping[str, Any]) -> None:
         """Note what the file says of itself. Memories that were read before a change are read again."""
         if any(meta.get(name) != self._meta.get(name) for name in ("generation", "change")):
-            self._recent = {}
+            self._recent, self._recent_bytes = {}, 0
         self._meta = meta
 
     def memories(self, connection: apsw.Connection, ids: Sequence[str]) -> dict[str, Memory]:
         """The memories with these ids as they are stored, deleted and expired ones too. Within `reading`.
 
         To read and decode a memory takes half as long as to find it: what a search found lately it finds again, so
-        short ones are kept until the file changes.
+        short ones are kept until the file changes. Whoever asks gets the same ones: nobody may change them.
         """
         missing = [id for id in ids if id not in self._recent]
         if not missing:
             return {id: self._recent[id] for id in ids}
         marks = ", ".join("?" * len(missing))
         rows = select(connection, f"SELECT image FROM memory WHERE id IN ({marks})", tuple(map(to_key, missing)))
-        memories = {memory.id: memory for memory in (from_image(image) for (image,) in rows)}
-        known = self._recent | memories
+        memories = [(from_image(image), len(image)) for (image,) in rows]
+        known = self._recent | {memory.id: memory for memory, _ in memories}
         if len(self._recent) + len(memories) > _MOST_RECENT:
-            self._recent = {}
-        short = {id: memory for id, memory in memories.items() if len(memory.content) <= _SHORT}
-        self._recent.update(islice(short.items(), _MOST_RECENT))
+            self._recent, self._recent_bytes = {}, 0
+        for memory, length in islice(memories, _MOST_RECENT):
+            if length <= _SHORT:
+                self._recent[memory.id] = memory
+                self._recent_bytes += _MEMORY_BYTES + 2 * length
         return {id: known[id] for id in ids if id in known}
 
     @contextmanager
@@ -388,7 +391,7 @@ class UserFile:
     def memory(self) -> int:
         """Bytes held, about: the index, the memories read lately, and what the connections cache."""
         connections = self._connections.count * CONNECTION_BYTES
-        return self._index.memory() + len(self._recent) * _RECENT_BYTES + connections
+        return self._index.memory() + self._recent_bytes + connections
 
     def close(self) -> None:
         """Flush what was read and let go of the file, behind everyone who uses it."""
@@ -494,7 +497,7 @@ class UserFile:
     def _disconnect(self) -> None:
         self._connections.close()
         self._index = Index(self.dimension)
-        self._take({})
+        self._note_meta({})
         self._meta_version = self._index_version = -1
 
     def _open_reader(self) -> None:

@@ -155,7 +155,7 @@ _LOOK_SECONDS: Final = 0.05
 
 
 class SqliteSpace:
-    """A `Space` over a user's file. Safe for threads."""
+    """A `Space` over a user's file. Safe for threads, but for `ahead`, which is one thread's."""
 
     atomic_updates: int | None = None
 
@@ -186,8 +186,8 @@ class SqliteSpace:
         return self._opened()
 
     def _to_read(self) -> tuple[UserFile, bool]:
-        """The user's file, and whether this call has just looked what is in it: a search reads five times within two
-        milliseconds, and one look is enough for all. Raises Unavailable."""
+        """The user's file, and whether this call has just looked what is in it: a search asks who speaks, searches and
+        reads memories within two milliseconds, and one look is enough for these. Raises Unavailable."""
         if not self._only_reads:
             return self._file, False
         self._deadline.left()
@@ -201,6 +201,7 @@ class SqliteSpace:
         if changes:
             from . import writes  # not loaded by a search
 
+            self._look = None
             writes.commit(self._file, changes, self._clock, self._deadline)
 
     def get(self, ids: Sequence[str], *, deleted: bool = False) -> dict[str, Memory]:
