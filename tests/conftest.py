@@ -11,6 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import certifi
 import pytest
 from hypothesis import HealthCheck, settings
 
@@ -37,17 +38,18 @@ if _MEMORY.is_dir() and os.access(_MEMORY, os.W_OK):
     if not _of_memory.f_flag & os.ST_NOEXEC and _of_memory.f_bavail * _of_memory.f_frsize >= _ROOM:
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(_MEMORY))
 
-# Each client of httpx reads the certificates of all authorities, which takes 40 ms: those of one file are read once.
+# Each client of httpx reads the certificates of all authorities, which takes 40 ms: certifi's are read once.
 _new_context = ssl.create_default_context
 
 
 @cache
-def _context_of(cafile: str) -> ssl.SSLContext:
-    return _new_context(cafile=cafile)
+def _usual_context() -> ssl.SSLContext:
+    return _new_context(cafile=certifi.where())
 
 
 def _context(*given: Any, **named: Any) -> ssl.SSLContext:
-    return _context_of(**named) if not given and named.keys() == {"cafile"} else _new_context(*given, **named)
+    is_usual = not given and named == {"cafile": certifi.where()}
+    return _usual_context() if is_usual else _new_context(*given, **named)
 
 
 ssl.create_default_context = _context
