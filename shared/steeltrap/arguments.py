@@ -15,9 +15,9 @@ from pydantic import BaseModel, ValidationError
 
 from .errors import InvalidInput, MalformedBody
 from .model import JsonObject
+from .text.json_limits import MAX_JSON_DEPTH, check_json, cut
 from .text.json_pieces import parsed
-from .text.limits import MAX_JSON_DEPTH, check_json
-from .text.schemas import bounds_of, cut, describe, sentence, show
+from .text.schemas import bounds_of, describe, sentence, show
 from .tools import MAX_BODY_BYTES, GivenId, Tool
 
 _MAX_DIGITS: Final = 400
@@ -168,7 +168,7 @@ def _mend_fields(schema: JsonObject, value: JsonObject, prefix: str = "") -> Jso
     return {
         name: _mend(properties.get(name, {}), item, f"{prefix}{name}")
         for name, item in _renamed(properties, value).items()
-        if not (item in (None, _NULL) and name in optional)
+        if not (name in optional and (item is None or (isinstance(item, str) and item == _NULL)))
     }
 
 

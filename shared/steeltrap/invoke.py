@@ -28,7 +28,8 @@ from .model import Caller, Outcome, Permissions
 from .model.frozen import frozen
 from .ports import Background, Clock, Counters, Deadline, Embedder, FileStore, MemoryStore
 from .text.dates import zone_of
-from .text.limits import MAX_IDENTITY_CHARACTERS, check_json, check_scope
+from .text.json_limits import check_json
+from .text.limits import MAX_IDENTITY_CHARACTERS, check_scope
 from .text.schemas import show
 
 if TYPE_CHECKING:

@@ -55,6 +55,15 @@ def test_an_agent_that_is_called_without_a_loop_has_stored_what_was_said(
     assert TEA in episode["content"]
 
 
+@pytest.mark.parametrize("pasted", ["nul \x00", "half \ud83d"])
+def test_a_fact_that_no_store_could_keep_is_saved_without_its_broken_characters(
+    seam: Seam, store: SteeltrapMemoryStore, pasted: str
+) -> None:
+    id = seam.run(store.add(f"Ana likes tea. {pasted}"))
+    kept = f"Ana likes tea. {pasted[:-1]}\ufffd"
+    assert [each["content"] for each in seam.client("ana").core.list()["memories"]] == [kept], id
+
+
 def test_a_batch_that_is_repeated_after_a_failure_is_stored_once(seam: Seam) -> None:
     client = seam.client("ana")
     lose_answer(client)

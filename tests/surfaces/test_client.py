@@ -5,6 +5,7 @@ import json
 import subprocess
 import sys
 import threading
+from collections import UserString
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -15,6 +16,7 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
+import numpy as np
 import pytest
 
 from steeltrap.client import Client, calling, connect, connect_async
@@ -30,6 +32,7 @@ from steeltrap.errors import (
     OverQuota,
     SteeltrapError,
     Throttled,
+    TooLarge,
     Unavailable,
     VersionConflict,
     restored,
@@ -377,41 +380,73 @@ def test_arguments_of_python_are_sent_as_json(door: Door) -> None:
         then = datetime(2026, 1, 2, tzinfo=UTC)
         saved = client.core.save(content="Ana likes tea.", tags=("drinks",), occurred_at=then)
         assert client.core.get(id=str(UUID(saved["id"])))["tags"] == ["drinks"]
-        for bad in ({"x": float("nan")}, {"x": object()}, {"x": b"bytes"}, {1: {2}} | {"x": object}):
-            with pytest.raises(InvalidInput, match="no JSON"):
-                client.core.save(content="x", metadata=bad)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("place", ["a server", "a folder"])
-def test_values_of_python_are_one_memory_over_a_server_and_in_a_folder(door: Door, tmp_path: Path, place: str) -> None:
-    then, id = datetime(2026, 1, 2, 3, tzinfo=UTC), UUID("3f2b8c1e-9d4a-4f6b-8a2e-1c5d7e9f0a3b")
-    metadata: dict[Any, Any] = {"at": then, "day": then.date(), "id": id, "set": {1}, "pair": (1, {2}), 7: {None: True}}
+@pytest.fixture(params=["a server", "a folder"])
+def anywhere(request: pytest.FixtureRequest, door: Door, tmp_path: Path) -> Iterator[Client]:
+    """A client of a server, and one of a folder."""
     with ExitStack() as stack:
         app = create_app(door, LocalUser("ana", "default"), closes_store=False)
-        at = stack.enter_context(served(app)) if place == "a server" else str(tmp_path / "data")
-        client = stack.enter_context(connect(at))
-        client.call("core.put", items=[{"id": id, "content": "Ana likes tea.", "metadata": metadata}])
-        assert client.call("core.get", id=id)["metadata"] == {
-            "at": "2026-01-02T03:00:00+00:00",
-            "day": "2026-01-02",
-            "id": str(id),
-            "set": [1],
-            "pair": [1, [2]],
-            "7": {"null": True},
-        }
+        at = stack.enter_context(served(app)) if request.param == "a server" else str(tmp_path / "data")
+        yield stack.enter_context(connect(at))
+
+
+def test_values_of_python_are_one_memory_over_a_server_and_in_a_folder(anywhere: Client) -> None:
+    then, id = datetime(2026, 1, 2, 3, tzinfo=UTC), UUID("3f2b8c1e-9d4a-4f6b-8a2e-1c5d7e9f0a3b")
+    metadata: dict[Any, Any] = {"at": then, "day": then.date(), "id": id, "set": {1}, "pair": (1, {2}), 7: {None: True}}
+    metadata |= {"own": UserString("a text"), 1.5: 2}
+    anywhere.call("core.put", items=[{"id": id, "content": "Ana likes tea.", "metadata": metadata}])
+    assert anywhere.call("core.get", id=id)["metadata"] == {
+        "at": "2026-01-02T03:00:00+00:00",
+        "day": "2026-01-02",
+        "id": str(id),
+        "set": [1],
+        "pair": [1, [2]],
+        "7": {"null": True},
+        "own": "a text",
+        "1.5": 2,
+    }
 
 
 @pytest.mark.parametrize(
-    "value", [object(), b"bytes", Path("x"), Decimal(1)], ids=["object", "bytes", "path", "decimal"]
+    "value",
+    [object(), b"bytes", Path("x"), Decimal(1), np.zeros(2)],
+    ids=["object", "bytes", "path", "decimal", "array"],
 )
-def test_what_json_has_no_form_for_is_refused_by_its_field_in_a_folder_too(tmp_path: Path, value: object) -> None:
-    with connect(str(tmp_path / "data")) as client:
-        for arguments in ({"content": "x", "metadata": {"k": value}}, {"content": "x", "tags": [value]}):
-            with pytest.raises(InvalidInput, match=r"`(metadata.k|tags.0)` has no form in JSON"):
-                client.call("core.save", **arguments)
-        with pytest.raises(InvalidInput, match=r"`metadata.k` has no form in JSON"):
-            client.call("core.search", query="x", metadata={"k": value})
-        assert client.core.stats()["memories"] == 0
+def test_what_json_has_no_form_for_is_refused_by_its_field_everywhere(anywhere: Client, value: object) -> None:
+    for arguments in ({"content": "x", "metadata": {"k": value}}, {"content": "x", "tags": [value]}):
+        with pytest.raises(InvalidInput, match=r"`(metadata.k|tags.0)` has no form in JSON"):
+            anywhere.call("core.save", **arguments)
+    with pytest.raises(InvalidInput, match=r"`metadata.k` has no form in JSON"):
+        anywhere.call("core.search", query="x", metadata={"k": value})
+    with pytest.raises(InvalidInput, match=r"`metadata` has no form in JSON"):
+        anywhere.call("core.save", content="x", metadata=value)
+    assert anywhere.core.stats()["memories"] == 0
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf")])
+def test_numbers_without_an_end_are_refused_by_their_field_everywhere(anywhere: Client, number: float) -> None:
+    with pytest.raises(InvalidInput, match=r"`metadata.k` must be a finite number"):
+        anywhere.call("core.save", content="x", metadata={"k": number})
+    with pytest.raises(InvalidInput, match=r"`metadata` has a key that is not a string"):
+        anywhere.call("core.save", content="x", metadata={number: 1})
+    assert anywhere.core.stats()["memories"] == 0
+
+
+def test_values_that_hold_themselves_are_refused_by_their_field_everywhere(anywhere: Client) -> None:
+    tree: dict[str, Any] = {}
+    tree["children"] = [{"name": name, "parent": tree} for name in "abcdef"]
+    answer = anywhere.invoke("core.save", {"content": "x", "metadata": {"tree": tree}})
+    assert isinstance(answer.error, InvalidInput)
+    assert answer.error.message.startswith("`metadata.tree.....parent` is one of the values that hold it;")
+    shared: list[Any] = []
+    for _ in range(2):
+        anywhere.call("core.save", content=f"x{_}", metadata={"one": shared, "other": shared})
+    for _ in range(30):
+        shared = [shared, shared]
+    with pytest.raises(TooLarge, match=r"`metadata.shared\S* repeats more than 262,144 shared values"):
+        anywhere.call("core.save", content="x", metadata={"shared": shared})
+    assert anywhere.core.stats()["memories"] == 2
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 from clock import NOON
 from steeltrap.errors import InvalidInput, TooLarge
 from steeltrap.model import MAX_CONTENT_BYTES, MAX_MESSAGES_BYTES, Importance, Link, Memory, Message
-from steeltrap.text import limits
+from steeltrap.text import json_limits, limits
 
 PATH_SENTENCE = "`scope` must be a path such as 'work/project-x': letters, digits, '_' and '-' between single slashes."
 FILE_SENTENCE = (
@@ -34,9 +34,9 @@ def _said(**changes: Any) -> Message:
     ("check", "given", "sentence"),
     [
         (limits.check_content, (" ",), "`content` must not be empty: give the text to remember."),
-        (limits.check_text, ("context", "a\x00b"), "`context` has a NUL character; leave it out."),
+        (json_limits.check_text, ("context", "a\x00b"), "`context` has a NUL character; leave it out."),
         (
-            limits.check_text,
+            json_limits.check_text,
             ("context", "\ud83d"),
             "`context` has half of a surrogate pair; send whole Unicode characters.",
         ),
@@ -58,19 +58,19 @@ def _said(**changes: Any) -> Message:
             "`metadata` must hold finite numbers and whole Unicode characters only.",
         ),
         (
-            limits.check_json,
+            json_limits.check_json,
             ({"metadata": {"order": {"number": 12345678901234567890}}},),
             "`metadata.order.number` must be an integer of at most 64 bits; send it as a string.",
         ),
         (
-            limits.check_json,
+            json_limits.check_json,
             ({"metadata": {"a": [1, {"b": float("nan")}]}},),
             "`metadata.a.1.b` must be a finite number; leave it out, or send it as a string.",
         ),
         (
-            limits.check_json,
+            json_limits.check_json,
             ({"k" * 500: 2**63}, 0, "metadata"),
-            f"`metadata.{limits.cut('k' * 500)}` must be an integer of at most 64 bits; send it as a string.",
+            f"`metadata.{json_limits.cut('k' * 500)}` must be an integer of at most 64 bits; send it as a string.",
         ),
         (limits.check_tags, (["a", ""],), "each tag must have 1 to 128 characters."),
         (limits.check_tags, ([f"{i}" for i in range(65)],), "`tags` has 65 tags; at most 64 fit."),

@@ -5,16 +5,21 @@ no retry helps, when something else than steeltrap answers. A failure is never a
 """
 
 import json
+import math
+from collections import UserString
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from datetime import date
 from typing import Any, Final, Literal, NamedTuple, Protocol
 from uuid import UUID
 
-from ..errors import InvalidInput, SteeltrapError, Unavailable, restored
+from ..errors import InvalidInput, SteeltrapError, TooLarge, Unavailable, restored
+from ..text.json_limits import MAX_JSON_DEPTH, Path, check_json, path_text
 from ..version import VERSION
 
 _SHOWN: Final = 200
+_MOST_REPEATED: Final = 1 << 18
+"""Values that may be sent again because lists share them. Thirty lists that hold the next one twice mean a billion."""
 
 
 class ToolRow(NamedTuple):
@@ -78,24 +83,79 @@ def not_ours(message: str) -> Unavailable:
 
 
 def encoded(call: Call, value: Any) -> bytes:
-    """A value as JSON. Raises InvalidInput for what JSON can't hold."""
+    """A value that has the arguments `as_sent`, as JSON. Raises InvalidInput for what JSON can't hold."""
     try:
-        return json.dumps(value, default=json_form, allow_nan=False, separators=(",", ":")).encode()
+        return json.dumps(value, allow_nan=False, separators=(",", ":")).encode()
     except (TypeError, ValueError, RecursionError) as error:
+        check_json(as_sent(call.arguments))  # names the field
         raise InvalidInput(f"The arguments of `{call.tool}` are no JSON ({error}); give plain values.") from None
 
 
-def json_form(value: object) -> object:
-    """A plain value in place of one that JSON can't hold. Raises TypeError where there is none."""
+def as_sent(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Arguments as the other side of a connection reads them: dates and ids as texts, sets and sequences as lists.
+
+    What JSON can't hold stays as it is, to be refused by its field. Raises InvalidInput for what holds itself, and
+    TooLarge.
+    """
+    sent = _Sending().plain(arguments, (), 0)
+    assert isinstance(sent, dict)
+    return sent
+
+
+class _Sending:
+    """The arguments of one call on their way: what holds the value at hand, and how much was met more than once."""
+
+    def __init__(self) -> None:
+        self._holders: set[int] = set()
+        self._met: set[int] = set()
+        self._repeated = 0
+
+    def plain(self, value: Any, path: Path, depth: int) -> Any:
+        if value is None or isinstance(value, str | int | float) or depth > MAX_JSON_DEPTH:
+            return value
+        form = _form(value)
+        if not isinstance(form, dict | list):
+            return form
+        if id(value) in self._holders:
+            raise InvalidInput(f"`{path_text(path)}` is one of the values that hold it; send a value without circles.")
+        if id(value) in self._met:
+            self._repeated += len(form)
+            if self._repeated > _MOST_REPEATED:
+                raise TooLarge(
+                    f"`{path_text(path)}` repeats more than {_MOST_REPEATED:,} shared values; send each once."
+                )
+        self._met.add(id(value))
+        self._holders.add(id(value))
+        sent: Any
+        if isinstance(form, dict):
+            sent = {(name := _key(key)): self.plain(item, (path, str(name)), depth + 1) for key, item in form.items()}
+        else:
+            sent = [self.plain(item, (path, str(number)), depth + 1) for number, item in enumerate(form)]
+        self._holders.remove(id(value))
+        return sent
+
+
+def _form(value: object) -> object:
+    """A text, an object or a list in place of a value that JSON can't hold; itself where there is none."""
+    if isinstance(value, dict | list):
+        return value
     if isinstance(value, date):  # a datetime is one too
         return value.isoformat()
-    if isinstance(value, UUID):
+    if isinstance(value, UUID | UserString):
         return str(value)
     if isinstance(value, Mapping):
         return dict(value)
     if isinstance(value, Sequence | Set) and not isinstance(value, bytes | bytearray | memoryview):
         return list(value)
-    raise TypeError(f"{type(value).__name__} has no JSON form")
+    return value
+
+
+def _key(key: object) -> object:
+    """A key of an object: JSON has texts only. NaN and Infinity have none."""
+    if isinstance(key, UserString):
+        return str(key)
+    is_plain = key is None or isinstance(key, int) or (isinstance(key, float) and math.isfinite(key))
+    return json.dumps(key) if is_plain else key
 
 
 def checked(call: Call, body: Any, place: str) -> Any:

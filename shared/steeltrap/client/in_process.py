@@ -3,23 +3,21 @@
 Attributes are found in the catalogue; for editors and type checkers `in_process.pyi` spells them out (`docs/stub.py`).
 """
 
-import json
 import keyword
 import os
-from collections.abc import Mapping
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from ..errors import SteeltrapError
 from ..invoke import Door, Result
 from ..model import Caller, JsonObject, UserRef
 from ..ports import Clock, Embedder
 from ..runtime.local import not_a_folder, open_door
 from ..settings import read_settings
-from ..text.limits import MAX_JSON_DEPTH
 from ..tools import Toolset
-from .answers import json_form
+from .answers import as_sent
 
 
 class Memory:
@@ -54,8 +52,11 @@ class Memory:
         `timezone` is the zone of the caller's days for this call. Raises NotFound for a tool that there isn't.
         """
         zone = timezone or self._timezone
-        given = _as_sent(arguments)
-        return self._door.invoke(tool, given, self._caller, idempotency_key=idempotency_key, timezone=zone)
+        try:
+            sent = as_sent(arguments)
+        except SteeltrapError as error:
+            return self._door.refuse(self._door.catalogue.tool(tool), error)
+        return self._door.invoke(tool, sent, self._caller, idempotency_key=idempotency_key, timezone=zone)
 
     def as_user(
         self,
@@ -159,23 +160,3 @@ def _check(folder: Path) -> None:
         return
     reason = "can't be entered or written to" if nearest_path.is_dir() else "is not a folder"
     raise not_a_folder(folder, f"{nearest_path} {reason}")
-
-
-def _as_sent(value: Any, depth: int = 0) -> Any:
-    """A value as the other side of a connection reads it: dates and ids as texts, sets and sequences as lists.
-
-    What JSON can't hold stays as it is, for the call to refuse by its field.
-    """
-    if value is None or isinstance(value, str | int | float) or depth > MAX_JSON_DEPTH:
-        return value
-    if isinstance(value, Mapping):
-        return {_key(key): _as_sent(item, depth + 1) for key, item in value.items()}
-    try:
-        form = value if isinstance(value, list) else json_form(value)
-    except TypeError:
-        return value
-    return [_as_sent(item, depth + 1) for item in form] if isinstance(form, list) else form
-
-
-def _key(key: object) -> object:
-    return json.dumps(key) if key is None or isinstance(key, int | float) else key

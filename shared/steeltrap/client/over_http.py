@@ -34,7 +34,7 @@ from ..errors import (
     Unavailable,
 )
 from ..version import VERSION
-from .answers import Answer, Call, NoAnswer, checked, described, encoded, excerpt, not_ours
+from .answers import Answer, Call, NoAnswer, as_sent, checked, described, encoded, excerpt, not_ours
 
 _PROBLEM: Final = "application/problem+json"
 _CONNECT_SECONDS: Final = 5.0
@@ -89,7 +89,7 @@ class OverHttp:
             headers["Idempotency-Key"] = call.idempotency_key
         if (zone := call.timezone or self._timezone) is not None:
             headers["X-Steeltrap-Timezone"] = zone
-        body = encoded(call, call.arguments)
+        body = encoded(call, as_sent(call.arguments))
         try:
             return self._answer(call, *self._exchange(call, headers, body))
         except UnicodeEncodeError:

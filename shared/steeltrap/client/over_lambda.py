@@ -20,7 +20,7 @@ from ..errors import (
     Throttled,
     TooLarge,
 )
-from .answers import Answer, Call, NoAnswer, checked, described, encoded, excerpt, not_ours
+from .answers import Answer, Call, NoAnswer, as_sent, checked, described, encoded, excerpt, not_ours
 
 PREFIX: Final = "lambda:"
 OPERATION: Final = "{operation}"
@@ -48,7 +48,7 @@ class OverLambda:
         event = {
             "toolset": toolset,
             "tool": tool,
-            "arguments": call.arguments,
+            "arguments": as_sent(call.arguments),
             "caller": self.caller,
             "idempotency_key": call.idempotency_key,
             "timezone": call.timezone or self.timezone,

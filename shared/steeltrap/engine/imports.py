@@ -19,7 +19,8 @@ from ..model.frozen import frozen
 from ..ports import OfImport
 from ..processes import has_died
 from ..text.dates import in_zone, minute_text
-from ..text.limits import canonical, check_json, start_of
+from ..text.json_limits import check_json
+from ..text.limits import canonical, start_of
 from .call import Call
 from .saving import embed_memories
 

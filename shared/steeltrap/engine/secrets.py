@@ -6,7 +6,7 @@ from typing import Any, Final, TypeVar
 
 from ..errors import InvalidInput, SteeltrapError, counted
 from ..model import Draft, Edit, JsonObject, Memory, Message, Outcome, OutcomeKind
-from ..text.schemas import cut
+from ..text.json_limits import cut
 from .call import Call, SecretsMode
 
 Redactable = TypeVar("Redactable", Draft, Edit, Memory)

@@ -32,7 +32,7 @@ from ..engine.importing import Conversation
 from ..errors import InvalidInput, SteeltrapError
 from ..model import Draft, JsonObject, Message, When, to_moment
 from ..project import Project, project_of
-from ..text.limits import check_json
+from ..text.json_limits import check_json
 from ..text.titles import TITLE
 from ..text.transcripts import LEFT, ClaudeEntry, ClaudeTree, claude_entry, cleaned, last_leaf, mended, way_to, within
 from ..text.transcripts import TranscriptMessage as InTranscript

@@ -17,7 +17,7 @@ import yaml
 from ..errors import InvalidInput, SteeltrapError
 from ..model import Draft, JsonObject, When
 from ..text.dates import day_of_name
-from ..text.limits import check_json
+from ..text.json_limits import check_json
 from ..text.sentences import CHUNK_CHARACTERS
 from .items import Filing, Flaw, Item, Part, Split, moment
 

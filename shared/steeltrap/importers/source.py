@@ -15,7 +15,8 @@ from typing import Final
 from ..errors import InvalidInput, SteeltrapError, Unavailable
 from ..model import JsonObject
 from ..model.frozen import frozen
-from ..text.limits import check_json, check_scope, check_tags
+from ..text.json_limits import check_json
+from ..text.limits import check_scope, check_tags
 from ..text.schemas import show
 from . import chats, json_values, markdown, memories, tables
 from .chats import Transcript

@@ -44,7 +44,7 @@ except ImportError as error:
 
 from ..client import Client
 from ..errors import AccessDenied, InvalidInput, MemoryNotFound, TooLarge
-from ..text.limits import check_json
+from ..text.json_limits import check_json
 
 _to_json: Final = json.JSONEncoder(ensure_ascii=False).encode
 _to_strict_json: Final = json.JSONEncoder(allow_nan=False).encode

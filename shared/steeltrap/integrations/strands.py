@@ -26,6 +26,7 @@ except ImportError as error:
 from ..client import Client
 from ..errors import SteeltrapError
 from ..text.frames import without_marks
+from ..text.transcripts import cleaned
 
 if TYPE_CHECKING:
     from strands.memory import AddMessagesContext, ExtractionConfig, SearchOptions
@@ -92,7 +93,9 @@ class SteeltrapMemoryStore(MemoryStore):
     async def add(self, content: str, metadata: dict[str, Any] | None = None) -> str:
         """Save a fact, and return its id. Raises SteeltrapError."""
         more = {"metadata": metadata} if metadata else {}
-        saved = await asyncio.to_thread(self._client.call, "core.save", content=content, scope=self._scope, **more)
+        saved = await asyncio.to_thread(
+            self._client.call, "core.save", content=cleaned(content), scope=self._scope, **more
+        )
         return str(saved["id"])
 
     async def add_messages(self, messages: "list[Message]", context: "AddMessagesContext | None" = None) -> None:
@@ -162,10 +165,10 @@ def entry_of(row: Row) -> MemoryEntry:
 
 def _tool_prefix(store: str) -> str:
     """The store's name in the names of its tools, which take letters and digits of English, `_` and `-`."""
-    cleaned = "".join(each if each.isascii() and (each.isalnum() or each in "_-") else "_" for each in store)
-    if cleaned == store and 0 < len(store) <= _NAME_CHARACTERS:
+    plain = "".join(each if each.isascii() and (each.isalnum() or each in "_-") else "_" for each in store)
+    if plain == store and 0 < len(store) <= _NAME_CHARACTERS:
         return store
-    return f"{cleaned[: _NAME_CHARACTERS - 9]}_{uuid5(_TOOLS, store).hex[:8]}"
+    return f"{plain[: _NAME_CHARACTERS - 9]}_{uuid5(_TOOLS, store).hex[:8]}"
 
 
 def _failure(error: SteeltrapError) -> MemoryEntry:

@@ -8,7 +8,6 @@ import re
 import unicodedata
 from collections.abc import Collection, Sequence
 from dataclasses import replace
-from datetime import date
 from typing import Any, Final
 
 from ..errors import InvalidInput, TooLarge
@@ -23,9 +22,9 @@ from ..model import (
     Memory,
     Message,
 )
+from .json_limits import check_text
 from .matching import fold_tag
 from .patterns import lazy_pattern
-from .schemas import cut
 
 SHORTEST: Final = 8
 """Digits that the start of an id has at least."""
@@ -125,8 +124,6 @@ MAX_ROLE_CHARACTERS: Final = 64
 MAX_MESSAGES: Final = 1000
 MAX_STORED_LINKS: Final = 1000
 MAX_SUPERSEDED: Final = 20
-MAX_JSON_DEPTH: Final = 32
-_PATH_KEYS: Final = 4
 MAX_VERSION: Final = 2**53
 MAX_FILE_NAME_CHARACTERS: Final = 200
 MAX_FILE_NAME_DEPTH: Final = 5
@@ -156,68 +153,6 @@ def check_content(content: str, most: int = MAX_CONTENT_BYTES) -> None:
     size = len(content.encode())
     if size > most:
         raise TooLarge(f"`content` is {size:,} bytes; at most {most:,} fit. Split it into several memories.")
-
-
-def check_text(name: str, text: str) -> None:
-    """Whole Unicode characters and no NUL, which no store keeps. The door asks, and so do saves: files come past it."""
-    if "\x00" in text:
-        raise InvalidInput(f"`{name}` has a NUL character; leave it out.")
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        raise InvalidInput(f"`{name}` has half of a surrogate pair; send whole Unicode characters.") from None
-
-
-_Path = tuple["_Path", str] | tuple[()]
-"""Where a value is: the path to what holds it, and its key or number there. Written out only for a refusal."""
-
-
-def check_json(value: object, depth: int = 0, where: str = "") -> None:
-    """Refuse what no store can keep: NaN, huge integers, half surrogates, NUL, deep nesting, keys that aren't text.
-
-    `where` names the value; the sentence names the key within it, such as `metadata.order.number`.
-    """
-    _check_json(value, depth, ((), where) if where else ())
-
-
-def _check_json(value: object, depth: int, path: _Path) -> None:
-    if depth > MAX_JSON_DEPTH:
-        raise InvalidInput(f"`{_top(path)}` is nested more than {MAX_JSON_DEPTH} levels deep; flatten it.")
-    if isinstance(value, str):
-        if not value.isascii() or "\x00" in value:
-            check_text(_path_text(path), value)
-    elif isinstance(value, float) and value - value != 0:
-        raise InvalidInput(f"`{_path_text(path)}` must be a finite number; leave it out, or send it as a string.")
-    elif isinstance(value, int) and not -(2**63) <= value < 2**63:
-        raise InvalidInput(f"`{_path_text(path)}` must be an integer of at most 64 bits; send it as a string.")
-    elif isinstance(value, dict):
-        for key, item in value.items():
-            if not isinstance(key, str):
-                raise InvalidInput(f"`{_path_text(path)}` has a key that is not a string.")
-            if not key.isascii() or "\x00" in key:
-                check_text(_path_text(path) or "arguments", key)
-            _check_json(item, depth + 1, (path, key))
-    elif isinstance(value, list | tuple):
-        for number, item in enumerate(value):
-            _check_json(item, depth + 1, (path, str(number)))
-    elif value is not None and not isinstance(value, int | float | date):
-        raise InvalidInput(f"`{_path_text(path)}` has no form in JSON ({type(value).__name__}); give a plain value.")
-
-
-def _top(path: _Path) -> str:
-    while path and path[0]:
-        path = path[0]
-    return cut(path[1]) if path else ""
-
-
-def _path_text(path: _Path) -> str:
-    """A path as it is told: its ends, where it is long."""
-    keys: list[str] = []
-    while path:
-        keys.append(cut(path[1]))
-        path = path[0]
-    keys.reverse()
-    return ".".join(keys if len(keys) <= _PATH_KEYS else [*keys[:2], "...", keys[-1]])
 
 
 def check_messages(messages: Sequence[Message]) -> None:

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any, Final
 from ..errors import TooLarge
 from ..model import JsonObject
 from ..model.frozen import frozen
+from .json_limits import SHOWN, cut
 from .patterns import lazy_pattern
 
 if TYPE_CHECKING:
     from pydantic import ValidationError
 
-_SHOWN: Final = 60
 _SHOWN_ITEMS: Final = 20
 _SHOWN_LEVELS: Final = 3
 _SINGULAR: Final = lazy_pattern(r"^an? (.+?)(?= of | from | above | such |$)")
@@ -167,7 +167,7 @@ def show(value: object) -> str:
 def _start_of(value: object, level: int = 0) -> object:
     """As much of a value as a refusal can show: a large one costs no more than a small one."""
     if isinstance(value, str | bytes):
-        return value[: _SHOWN + 1]
+        return value[: SHOWN + 1]
     if not isinstance(value, list | tuple | dict):
         return value
     if level == _SHOWN_LEVELS:
@@ -176,11 +176,6 @@ def _start_of(value: object, level: int = 0) -> object:
         first = islice(value.items(), _SHOWN_ITEMS)
         return {_start_of(key): _start_of(item, level + 1) for key, item in first}
     return type(value)(_start_of(item, level + 1) for item in value[:_SHOWN_ITEMS])
-
-
-def cut(text: str) -> str:
-    """A text as a refusal quotes it, cut where it is long."""
-    return text if len(text) <= _SHOWN else text[:_SHOWN] + "..."
 
 
 KEY: Final = "x-max-bytes"

@@ -21,6 +21,7 @@ from ..errors import InvalidInput
 from ..model import MAX_CONTENT_BYTES, MAX_METADATA_BYTES, JsonObject
 from ..model import When as Happened
 from ..record import in_utc, read_time, read_when
+from ..text.json_limits import check_json
 from ..text.limits import (
     MAX_CONTEXT_CHARACTERS,
     MAX_LABEL_CHARACTERS,
@@ -28,7 +29,6 @@ from ..text.limits import (
     MAX_SCOPE_CHARACTERS,
     MAX_TAG_CHARACTERS,
     MAX_TAGS,
-    check_json,
 )
 from ..text.schemas import MaxBytes, plain_schema, sentence, show
 from ..tools import GivenId

@@ -20,7 +20,7 @@ from ...errors import AccessDenied, IdentityMissing, InvalidInput, NotFound, Ste
 from ...invoke import identified
 from ...model import Caller, JsonObject
 from ...settings import Settings, read_settings
-from ...text.schemas import cut
+from ...text.json_limits import cut
 from ...tools import Tool, Toolset
 from ...toolsets import CATALOGUE
 from ..auth.identity import ClaimNames, bearer_token, claim_names
