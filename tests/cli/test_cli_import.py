@@ -1,6 +1,7 @@
 """import: every format, damaged, repeated, interrupted."""
 
 import json
+import zipfile
 
 import pytest
 
@@ -121,6 +122,18 @@ def test_a_truncated_document_gives_what_stands_before(run, tmp_path, wrap):
     assert counts["written"] in range(2400, 2600)
     assert counts["errors"][0]["message"].startswith("the file ends in the middle")
     assert int(counts["errors"][0]["where"].split(":")[1]) > 9000
+
+
+def test_the_damage_of_an_archive_is_that_of_a_file_and_of_no_item(run, tmp_path):
+    notes = [{"id": "m1", "memory": "Ana likes tea.", "user_id": "ana", "created_at": "2026-01-02T03:04:05Z"}]
+    path = tmp_path / "all.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("mem0.json", json.dumps(notes) + " " * 300_000 + "\n")
+    path.write_bytes(path.read_bytes().replace(b" \n", b"\t\n"))
+    result = run("import", path)
+    assert result.exit_code == 6
+    assert result.stderr == "mem0.json: the archive is damaged here; what follows is missing.\n"
+    assert "Ana likes tea." in run("list").stdout
 
 
 def test_a_damaged_document_names_the_line_of_the_damage(run, tmp_path):

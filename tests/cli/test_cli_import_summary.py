@@ -47,7 +47,7 @@ def test_a_preview_names_the_files_too(run, mixed):
     assert told[0] == "5 found: 3 would be written, 0 already there, 2 can't be. Nothing was written."
     assert "chats.json a ChatGPT export: 2 found, 2 would be written" in told
     assert "deep/photo.png left out: a format that import doesn't take" in told
-    assert run("imports").stdout.startswith("Nothing is stored yet")
+    assert run("imports").stderr.startswith("Nothing is stored yet")
 
 
 @pytest.mark.parametrize("form", ["chats", "notes", "table", "export", "messages"])
@@ -106,7 +106,7 @@ def test_an_unknown_format_is_one_usage_error_before_anything_is_read(run, mixed
         assert refused.exit_code == 2
         assert refused.stderr.count("No format is called 'markdwn'. Did you mean markdown?") == 1
         assert len(refused.stderr.splitlines()) == 1
-    assert run("imports").stdout.startswith("Nothing is stored yet")
+    assert run("imports").stderr.startswith("Nothing is stored yet")
 
 
 def test_the_list_is_in_the_order_of_the_dates_that_it_prints(run, ask, tmp_path):

@@ -63,7 +63,7 @@ def test_one_conversation_is_listed_as_one_episode(run, load, tmp_path):
 
 def test_an_import_is_listed_with_what_it_did(run, ask, load, listed, tmp_path):
     run("remember", "the heron stands in the reeds")
-    assert run("imports").stdout == "Nothing was imported yet.\n"
+    assert run("imports").stderr == "Nothing was imported yet.\n"
     chats = exports.as_zip(tmp_path / "chats.zip", **{"conversations.json": [exports.chatgpt("c1", *TALK)]})
     first, second = load(chats)["import"], load(notes(tmp_path, "The heron fishes.", "The owl sleeps."))["import"]
     again = load(chats)["import"]
@@ -306,4 +306,4 @@ def test_a_page_of_imports_beyond_the_last_one_says_how_many_there_are(run, load
     load(tmp_path / "a.txt")
     result = run("imports", "--offset", "5")
     assert (result.exit_code, result.stdout) == (0, "")
-    assert result.stderr == "There are only 1; use a smaller --offset.\n"
+    assert result.stderr == "There is only 1; use a smaller --offset.\n"

@@ -275,10 +275,35 @@ def test_a_delete_that_is_confirmed_beforehand_is_taken(run, ask):
 
 @pytest.mark.parametrize("below", ["", "sub/folder"])
 @pytest.mark.parametrize(
-    "command", ["recall heron", "list", "stats", "get x", "export -", "admin users", "admin sweep"]
+    "command",
+    ["recall heron", "list", "stats", "get x", "export -", "admin users", "admin sweep", "keys list", "backup monday"],
 )
 def test_a_file_in_place_of_the_data_folder_is_no_empty_memory(run, tmp_path, command, below):
     (tmp_path / "file").write_text("")
     result = run(*command.split(), "--data", tmp_path / "file" / below)
     assert (result.exit_code, result.stdout) == (5, "")
     assert f"{tmp_path / 'file'} is not a folder. Name another folder, or set STEELTRAP_DATA." in result.stderr
+    assert len(result.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize("command", ["list", "stats", "remember heron", "keys list", "backup monday"])
+def test_a_relative_data_folder_in_a_folder_that_was_removed_is_named(run, tmp_path, monkeypatch, command):
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    result = run(*command.split(), "--data", "data")
+    assert (result.exit_code, result.stdout) == (5, "")
+    assert result.stderr == (
+        "Memories can't be stored in data: the current folder was removed. Name another folder, or set "
+        "STEELTRAP_DATA.\n"
+    )
+
+
+def test_a_relative_path_in_a_folder_that_was_removed_says_so(run, tmp_path, monkeypatch, data):
+    run("remember", "the heron stands in the reeds")
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    result = run("backup", "monday", "--data", data)
+    assert result.exit_code != 0
+    assert result.stderr == "The current folder was removed: change to another one, or give full paths.\n"

@@ -83,6 +83,21 @@ def test_a_folder_or_a_user_that_isnt_there_is_no_move_of_nothing(run, data, tmp
         assert (again["users"], again["moved_before"], again["failed"]) == (moves, 1 - moves, [])
 
 
+def test_a_place_where_nobody_has_memories_is_no_move_of_nothing(run, data, tmp_path, url):
+    missing = run("move", f"file://{tmp_path}/misspelt", data)
+    assert (missing.exit_code, missing.stdout) == (3, "")
+    assert missing.stderr == f"There is no folder {tmp_path / 'misspelt'}.\n"
+    assert not (tmp_path / "misspelt").exists()
+    (tmp_path / "photos").mkdir()
+    for source in (tmp_path / "photos", f"file://{tmp_path}/photos"):
+        nobody = run("move", source, f"file://{tmp_path}/target")
+        assert (nobody.exit_code, nobody.stdout) == (3, "")
+        assert nobody.stderr == f"Nothing was moved: nobody has memories in {tmp_path / 'photos'}. Check FROM.\n"
+    run("remember", "the heron stands in the reeds")
+    for source, target in ((data, url), (url, f"{url}-2")):
+        assert [run("move", source, target).exit_code for _ in range(2)] == [0, 0]
+
+
 def test_who_cant_be_moved_is_named_and_the_others_are_moved(run, data, tmp_path, url):
     for user in ("ana", "bob"):
         run("remember", "the heron stands in the reeds", "--user", user)

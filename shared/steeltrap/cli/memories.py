@@ -14,7 +14,7 @@ import typer
 from ..errors import InvalidInput, MemoryNotFound, NotFound, SteeltrapError
 from ..text.limits import canonical
 from . import terminal
-from .session import CliSession, advise, complain, read_stdin, say, write_json
+from .session import CliSession, advise, beyond, complain, read_stdin, say, write_json
 from .showing import Reader, indented, say_short, say_whole, short
 from .terminal import confirm_forgetting, on_memory
 
@@ -214,7 +214,7 @@ def _say_rest(page: dict[str, Any], offset: int, *, none: str) -> None:
     if not total:
         complain(none)
     elif not count:
-        complain(f"There are only {total:,}; use a smaller --offset.")
+        complain(beyond(total))
     elif offset + count < total:
         complain(f"{offset + 1:,} to {offset + count:,} of {total:,}; `--offset {offset + count}` shows the next.")
 

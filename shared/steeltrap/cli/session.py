@@ -111,6 +111,11 @@ def printable(content: str) -> str:
     return content.translate(_CONTROLS)
 
 
+def beyond(total: int) -> str:
+    """The sentence for a page after the last one."""
+    return f"There {'is' if total == 1 else 'are'} only {total:,}; use a smaller --offset."
+
+
 def read_stdin() -> str:
     """The text that is piped in, without the newlines at its end, as a shell's `$(...)` has it. Raises InvalidInput."""
     try:
@@ -206,10 +211,24 @@ def explained() -> Iterator[None]:
     except BrokenPipeError:
         raise  # whoever read the output has gone
     except OSError as error:
-        complain(f"{error.strerror or error}{f': {error.filename}' if error.filename else ''}.")
+        complain(_told(error))
         raise SystemExit(Exit.OTHER) from None
     except KeyboardInterrupt:
         raise SystemExit(Exit.INTERRUPTED) from None
+
+
+def _told(error: OSError) -> str:
+    if isinstance(error, FileNotFoundError) and error.filename is None and _is_nowhere():
+        return "The current folder was removed: change to another one, or give full paths."
+    return f"{error.strerror or error}{f': {error.filename}' if error.filename else ''}."
+
+
+def _is_nowhere() -> bool:
+    try:
+        Path.cwd()
+    except FileNotFoundError:
+        return True
+    return False
 
 
 _EXTRAS: Final = {

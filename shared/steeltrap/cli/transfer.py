@@ -19,7 +19,7 @@ from ..errors import Conflict, InvalidInput, SteeltrapError, Unavailable, counte
 from ..local_files import is_full
 from ..model import DEFAULT_SCOPE
 from . import terminal
-from .session import CliSession, Exit, advise, complain, opened, say, write_json
+from .session import CliSession, Exit, advise, beyond, complain, opened, say, write_json
 from .showing import Reader, field_line, short
 from .terminal import on_memory, progress_bar
 
@@ -131,9 +131,9 @@ def imports(
             _say_files(run.get("files", ()), run.get("file_count", 0))
     count = len(page["imports"])
     if not page["total"]:
-        say("Nothing was imported yet." if memory.has_folder else memory.nothing_stored())
+        complain("Nothing was imported yet." if memory.has_folder else memory.nothing_stored())
     elif not count:
-        complain(f"There are only {page['total']:,}; use a smaller --offset.")
+        complain(beyond(page["total"]))
     elif offset + count < page["total"]:
         say((f"{count} of {page['total']:,}. More: --offset {offset + count}", "dim"))
     return None

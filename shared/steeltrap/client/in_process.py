@@ -14,7 +14,7 @@ from ..errors import SteeltrapError
 from ..invoke import Door, Result
 from ..model import Caller, JsonObject, UserRef
 from ..ports import Clock, Embedder
-from ..runtime.local import not_a_folder, open_door
+from ..runtime.local import nearest_to, not_a_folder, open_door
 from ..settings import read_settings
 from ..tools import Toolset
 from .answers import as_sent
@@ -154,7 +154,7 @@ def open_memory(
 
 def _check(folder: Path) -> None:
     """Raises Unavailable where a folder neither is nor can be made; makes nothing."""
-    nearest_path = next(path for path in (folder, *folder.absolute().parents) if os.path.lexists(path))
+    nearest_path = nearest_to(folder)
     rights = os.R_OK | os.X_OK if nearest_path == folder else os.W_OK | os.X_OK
     if nearest_path.is_dir() and os.access(nearest_path, rights):
         return

@@ -281,7 +281,8 @@ def _of_each_value(document: Document, format: Format, before: int, filing: Fili
         where = f"{document.name}:{value.line}{f' item {number}' if numbered else ''}"
         at = before + value.at
         if isinstance(value, Damage):
-            yield Flaw(where=where, at=at, sentence=value.sentence)
+            # Without a line, it is the damage of the whole file, and no item.
+            yield Flaw(where=where if value.line else document.name, at=at, sentence=value.sentence)
             continue
         try:
             yield from _OF_VALUE[format.name](value, number, where, at, filing)

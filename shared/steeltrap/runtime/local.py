@@ -90,9 +90,17 @@ def load(door: Door) -> None:
 
 def _check_folder(folder: Path) -> None:
     """Raises Unavailable where a folder can't be, because of a file: else it would look as if nothing were stored."""
-    nearest_path = next(path for path in (folder, *folder.absolute().parents) if os.path.lexists(path))
+    nearest_path = nearest_to(folder)
     if not nearest_path.is_dir():
         raise not_a_folder(folder, f"{nearest_path} is not a folder")
+
+
+def nearest_to(folder: Path) -> Path:
+    """A data folder, or the nearest path above it that is there. Raises Unavailable."""
+    try:
+        return next(path for path in (folder, *folder.absolute().parents) if os.path.lexists(path))
+    except FileNotFoundError:
+        raise not_a_folder(folder, "the current folder was removed") from None
 
 
 def not_a_folder(folder: Path, reason: str) -> Unavailable:
@@ -317,6 +325,7 @@ def back_up(
         return moving.back_up(settings, target, skip=skip, advance=advance)
     from ..stores.sqlite import backup
 
+    _check_folder(settings.data)
     return backup.back_up(settings.data, target, SystemClock(), skip=skip, advance=advance)
 
 
@@ -383,6 +392,8 @@ def open_shared_folder(settings: Settings, name: str = "") -> SharedFolder:
     """A folder that all servers over the same memories share: in the data folder, or beside the logs."""
     from ..stores.shared_folders import LocalFolder, ObjectFolder, RemembersReads
 
+    if settings.store_kind != "log":
+        _check_folder(settings.data)
     folder = settings.data if settings.store_kind != "log" else log_folder(settings)
     if folder is not None:
         return LocalFolder(folder / name)

@@ -50,19 +50,29 @@ def move(source: str, target: str, *, only: UserRef | None = None, advance: Call
 
     A place is a folder's path, a URL as STEELTRAP_STORE takes it, or `aws`: the tables that the settings name. Each
     user is moved whole or not at all. API keys go along once everybody has. Raises InvalidInput for a place that isn't
-    one, NotFound for a folder that isn't there, Unavailable for a place that can't be reached.
+    one, NotFound for a folder that isn't there or where nobody has memories, Unavailable for a place that can't be
+    reached.
     """
     from ..stores.replica.moving import move_user
 
     places = _settings_of(source), _settings_of(target)
     if places[0].place == places[1].place:
         raise InvalidInput("Both places are the same: name another one to move to.")
-    if places[0].store_kind == "sqlite" and not places[0].data.exists():
-        raise NotFound(f"There is no folder {places[0].data}.")
+    folder = _folder_of(places[0])
+    if folder is not None and not folder.exists():
+        raise NotFound(f"There is no folder {folder}.")
     moves = _for_each(move_user, *places, only=only, takes_away=True, advance=advance)
-    if only is None and not moves.failures:
-        _copy_keys(*places, remove=True)
+    keys = _copy_keys(*places, remove=True) if only is None and not moves.failures else 0
+    # A log no longer lists those who were moved away; in a folder their entries tell of them.
+    known = moves.users + moves.done_before + len(moves.failures) + keys
+    if only is None and not known and folder is not None and not any(folder.glob("u/*")):
+        raise NotFound(f"Nothing was moved: nobody has memories in {folder}. Check FROM.")
     return moves
+
+
+def _folder_of(settings: Settings) -> Path | None:
+    """The folder of this machine that has the memories; None where they are elsewhere."""
+    return settings.data if settings.store_kind == "sqlite" else local.log_folder(settings)
 
 
 def back_up(
@@ -198,13 +208,13 @@ def _place_of(settings: Settings, store: MemoryStore, embedder: Embedder, clock:
     return TablePlace(f"aws:{settings.memory_table}", store, embedder, clock)
 
 
-def _copy_keys(source: Settings, target: Settings, *, remove: bool = False) -> None:
-    """Copy the API keys that the target lacks; with `remove` they are nowhere else then."""
+def _copy_keys(source: Settings, target: Settings, *, remove: bool = False) -> int:
+    """Copy the API keys that the target lacks, and count all; with `remove` they are nowhere else then."""
     if source.keys_folder is not None:  # it is everybody's, wherever the memories are
-        return
+        return 0
     kinds = source.store_kind, target.store_kind
     if "aws" in kinds and (read_settings().store_kind != "aws" or ("log" not in kinds and source.data == target.data)):
-        return  # the data folder has the keys of another store's servers, or those of both
+        return 0  # the data folder has the keys of another store's servers, or those of both
     old, new = local.open_keys_folder(source), local.open_keys_folder(target)
     names = list(old.write_times())
     for name, content in zip(names, old.read(*names), strict=True):
@@ -212,6 +222,7 @@ def _copy_keys(source: Settings, target: Settings, *, remove: bool = False) -> N
             new.create(name, content)
     for name in names if remove else ():
         old.remove(name)
+    return len(names)
 
 
 def _copy_files(source: FileStore | None, target: FileStore | None, user: UserRef, *, again: bool) -> int:
