@@ -411,7 +411,7 @@ class Transcript:
         for value in values:
             where, at = f"{self.name}:{value.line}", self.offset + value.at
             if isinstance(value, Damage):
-                yield Flaw(where=where, at=at, sentence=value.sentence)
+                yield Flaw(where=value.place(self.name), at=at, sentence=value.sentence)
                 continue
             try:
                 check_json(value.value)

@@ -40,6 +40,10 @@ class Damage:
     sentence: str
     around: "JsonObject" = field(default_factory=dict)
 
+    def place(self, name: str) -> str:
+        """Where it is in a file of this name; line 0 is the file itself."""
+        return f"{name}:{self.line}" if self.line else name
+
 
 _STREAMED: Final = ("messages", "results", "memories", "entities", "relations")
 

@@ -122,7 +122,7 @@ def _of_values(document: Document) -> Format | None:
                 if format.is_value is not None and format.is_value(body):
                     return format
     if damage is not None and document.suffix not in _BY_SUFFIX:
-        raise InvalidInput(f"{document.name}:{damage.line}: {damage.sentence}")
+        raise InvalidInput(f"{damage.place(document.name)}: {damage.sentence}")
     return None
 
 
@@ -281,8 +281,7 @@ def _of_each_value(document: Document, format: Format, before: int, filing: Fili
         where = f"{document.name}:{value.line}{f' item {number}' if numbered else ''}"
         at = before + value.at
         if isinstance(value, Damage):
-            # Without a line, it is the damage of the whole file, and no item.
-            yield Flaw(where=where if value.line else document.name, at=at, sentence=value.sentence)
+            yield Flaw(where=where if value.line else value.place(document.name), at=at, sentence=value.sentence)
             continue
         try:
             yield from _OF_VALUE[format.name](value, number, where, at, filing)
