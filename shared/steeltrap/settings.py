@@ -49,7 +49,8 @@ _LIKENESS: Final = 0.82
 """From which a name counts as misspelt: EMBEDDING_MODEL does (0.83), OPENSEARCH_HOST (0.80) doesn't."""
 
 
-Source = Literal["option", "environment", "file", "typed"]
+Source = Literal["option", "argument", "environment", "file", "typed"]
+"""An option of the command line, an argument of a Python call, a variable, the folder's file, or `config set`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,19 +78,22 @@ def _raise(error: InvalidInput) -> None:
     raise error
 
 
-def read_settings(environment: Mapping[str, str] | None = None, **overrides: object) -> Settings:
+def read_settings(
+    environment: Mapping[str, str] | None = None, *, source: Source = "option", **overrides: object
+) -> Settings:
     """The settings of this process: `overrides` (None is left out), its environment, and the file of the data folder.
 
     An environment that is given stands alone, without a file. A name that is nearly a setting's is an error. Other
-    unknown names are one warning. Raises InvalidInput.
+    unknown names are one warning. `source` says how the overrides were given. Raises InvalidInput.
     """
-    return settings_of(gather(environment, refuse=_raise, **overrides))
+    return settings_of(gather(environment, refuse=_raise, source=source, **overrides))
 
 
 def gather(
     environment: Mapping[str, str] | None = None,
     *,
     refuse: Callable[[InvalidInput], None] = _raise,
+    source: Source = "option",
     **overrides: object,
 ) -> SettingValues:
     """The values that options, the environment and the file give, not checked yet.
@@ -97,12 +101,12 @@ def gather(
     `refuse` takes what is wrong with the file, whose other values still count. Raises InvalidInput, as `refuse` does
     by default.
     """
-    source = os.environ if environment is None else environment
-    unknown = ", ".join(PREFIX + name for name in _unknown(source))
+    variables = os.environ if environment is None else environment
+    unknown = ", ".join(PREFIX + name for name in _unknown(variables))
     remarks = [f"These environment variables are not settings and are ignored: {unknown}."] if unknown else []
-    values = {name: SettingValue(value, "option") for name, value in overrides.items() if value is not None}
+    values = {name: SettingValue(value, source) for name, value in overrides.items() if value is not None}
     for name in FIELDS:
-        if value := source.get(PREFIX + name.upper()):
+        if value := variables.get(PREFIX + name.upper()):
             values.setdefault(name, SettingValue(value, "environment"))
     if environment is None:
         folder = SettingValues(values).folder
@@ -210,12 +214,14 @@ def _refusal(error: "ValidationError", inputs: SettingValues) -> str:
     setting = str(first["loc"][0])
     name = PREFIX + setting.upper()
     source = inputs.by_name[setting].source if setting in inputs.by_name else "environment"
-    if source in ("file", "typed"):
+    if source in ("file", "typed", "argument"):
         name = f"`{setting}`" + (f" in {settings_file.path_in(inputs.folder)}" if source == "file" else "")
+    elif source == "option":
+        name = f"`--{setting.replace('_', '-')}`"
     if first["type"] == "value_error":
         reason = str(first["ctx"]["error"])
         return f"{name} {reason}" if reason.startswith("must ") else f"{name}: {reason}"
     schema = plain_schema(model().model_json_schema())["properties"].get(setting)
     if schema is None:
-        return f"{name} is not a setting."
+        return f"{PREFIX}{setting.upper()} is not a setting."
     return f"{name} must be {describe(schema)}; got {show(first['input'])}."

@@ -443,7 +443,7 @@ def own_list(folder):
 def test_the_embedder_may_be_named(run, own):
     result = run("bench", "quality", own, "--embedder", "nobody")
     assert result.exit_code == 2
-    assert "STEELTRAP_EMBEDDER must be one of" in result.stderr
+    assert "`--embedder` must be one of" in result.stderr
 
 
 def test_two_sets_of_one_name_are_refused(run, own):

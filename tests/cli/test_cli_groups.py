@@ -131,3 +131,32 @@ def test_what_help_needs_is_no_module_of_a_command():
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     for row in EVERY.values():
         assert row.module == "app" or f"steeltrap.cli.{row.module}'" not in loaded
+
+
+@pytest.mark.parametrize(
+    ("typed", "usage"),
+    [
+        (("config", "set", "retention_days", "-1"), "config set -- {NAME} {VALUE}"),
+        (("remember", "-5 degrees in Faro"), "remember -- {TEXT}"),
+        (("recall", "-x"), "recall -- {QUERY}"),
+    ],
+)
+def test_a_value_that_begins_with_a_dash_is_told_how_it_is_given(run, data, typed, usage):
+    refused = run(*typed)
+    assert refused.exit_code == 2
+    assert re.search(rf"\. Before a value that begins with a dash, write `--`: \w+ {usage}\n$", refused.stderr)
+    assert not data.exists()
+
+
+def test_a_misspelt_option_is_no_value(run):
+    assert run("recall", "x", "--limt", "3").stderr.endswith("No such option: --limt (Possible options: --limit)\n")
+
+
+def test_after_two_dashes_a_value_may_begin_with_one(run):
+    assert "must be a number from 0 to 100000; got '-1'" in run("config", "set", "--", "retention_days", "-1").stderr
+    assert run("remember", "--", "-5 degrees in Faro").exit_code == 0
+    assert run("list").stdout.startswith("-5 degrees in Faro\n")
+
+
+def test_an_empty_user_is_told_by_the_option(run):
+    assert run("list", "--user", "").stderr == "`--user` must be a string of at least 1 character; got ''.\n"

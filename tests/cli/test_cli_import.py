@@ -2,6 +2,8 @@
 
 import json
 import zipfile
+from io import BytesIO
+from zipfile import ZipFile
 
 import pytest
 
@@ -276,3 +278,48 @@ def test_an_import_over_the_quota_says_how_far_it_came_and_ends_with_a_code_of_i
     assert result.stderr.startswith("Stopped with 4 written.")
     assert "5 are allowed" in result.stderr
     assert len(stored(run)) == 4
+
+
+def _archive():
+    file = BytesIO()
+    with ZipFile(file, "w") as whole:
+        whole.writestr("facts.txt", "It rains.\n")
+    return file.getvalue()
+
+
+MESSAGES = b'{"role": "user", "content": "It rains."}\n{"role": "assistant", "content": "Take a coat."}\n'
+
+
+@pytest.mark.parametrize(
+    ("piped", "options", "written"),
+    [
+        (b'{"content": "It rains."}', (), 1),
+        (MESSAGES, (), 2),
+        (_archive(), (), 1),
+        ("It rains.\n".encode("utf-16"), ("--format", "text"), 1),
+        (b"# Weather\n\nIt rains.\n", ("--format", "markdown"), 1),
+        (b"What\nIt rains.\n", ("--map", "content=What"), 1),
+    ],
+)
+def test_what_is_piped_in_is_imported_once(run, piped, options, written):
+    first, again = (json.loads(run("import", "-", *options, "--json", input=piped).stdout) for _ in range(2))
+    assert (first["written"], again["written"], again["skipped"]) == (written, 0, written)
+    assert "It rains." in run("list").stdout
+    assert run("imports").stdout.count("  stdin\n") == 2
+
+
+def test_other_messages_that_are_piped_in_are_another_conversation(run, ask):
+    for piped in (MESSAGES, MESSAGES.replace(b"rains", b"snows")):
+        assert run("import", "-", input=piped).exit_code == 0
+    assert len({memory["conversation_id"] for memory in ask("core.list")["memories"]}) == 2
+
+
+@pytest.mark.parametrize(
+    ("piped", "said"), [(b"", "stdin is empty."), (b"It rains.\n", "--format says which: markdown, csv, text.")]
+)
+def test_what_is_piped_in_and_can_not_be_read_is_refused(run, data, tmp_path, monkeypatch, piped, said):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    refused = run("import", "-", input=piped)
+    assert refused.exit_code == 2
+    assert said in refused.stderr
+    assert not list(tmp_path.glob("steeltrap-*")), "no copy is left"

@@ -307,3 +307,10 @@ def test_a_relative_path_in_a_folder_that_was_removed_says_so(run, tmp_path, mon
     result = run("backup", "monday", "--data", data)
     assert result.exit_code != 0
     assert result.stderr == "The current folder was removed: change to another one, or give full paths.\n"
+
+
+def test_what_is_remembered_may_have_happened_before(run, ask):
+    run("remember", "Moved to Faro", "--happened", "2026-01-31")
+    [memory] = ask("core.list")["memories"]
+    assert memory["occurred_at"] == "2026-01-31"
+    assert run("remember", "Moved to Lisbon", "--happened", "soon").exit_code == 2

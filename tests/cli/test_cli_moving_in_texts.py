@@ -265,3 +265,50 @@ def test_a_temporary_folder_that_fills_in_the_middle_ends_the_import_and_costs_n
     assert result.exit_code == Exit.UNAVAILABLE
     assert "notes.txt" not in result.stderr
     monkeypatch.undo()
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "options", "sentence"),
+    [
+        (
+            "n.md",
+            "# Rain\n",
+            ("--map", "content=1"),
+            "--map is for a table (CSV), and n.md is Markdown. Leave it out, or give --format csv if that is what it "
+            "is.",
+        ),
+        (
+            "n.txt",
+            "Rain\n",
+            ("--map", "content=1", "--format", "text"),
+            "--map is for a table (CSV), and n.txt is plain text. Leave it out, or give --format csv if that is what "
+            "it is.",
+        ),
+        (
+            "n.json",
+            '{"content": "Rain"}',
+            ("--map", "content=1"),
+            "--map is for a table (CSV), and n.json is memories as JSON. Leave it out.",
+        ),
+        (
+            "n.csv",
+            "content\nRain\n",
+            ("--split", "lines"),
+            "--split is for Markdown, and n.csv is a table (CSV). Leave it out, or give --format markdown if that is "
+            "what it is.",
+        ),
+    ],
+)
+def test_an_option_that_means_nothing_for_a_file_is_refused(run, tmp_path, name, text, options, sentence):
+    (tmp_path / name).write_text(text)
+    refused = run("import", tmp_path / name, *options)
+    assert (refused.exit_code, refused.stderr) == (2, f"{sentence}\n")
+    assert run("list").stdout == ""
+
+
+def test_in_a_folder_map_is_for_its_tables_alone(run, load, tmp_path):
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "a.md").write_text("Rain, all day\n")
+    (tmp_path / "in" / "b.csv").write_text("What\nSun\n")
+    assert load(tmp_path / "in", "--map", "content=What")["written"] == 2
+    assert sorted(record["content"] for record in stored(run)) == ["Rain, all day", "Sun"]

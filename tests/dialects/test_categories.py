@@ -14,6 +14,7 @@ from steeltrap.invoke import Door, Result
 from steeltrap.model import Caller, Matches, Query, UserRef
 from steeltrap.ports import Deadline
 from steeltrap.servers.schemas import schemas
+from steeltrap.text.schemas import show
 from steeltrap.toolsets import CATALOGUE
 
 CATEGORIES = CATALOGUE.toolset("categories")
@@ -336,7 +337,7 @@ def test_a_list_shows_at_most_its_limit_and_counts_them_all(agent: Speaks, limit
     ],
 )
 def test_a_limit_out_of_range_is_refused(agent: Speaks, name: str, limit: object, takes: str) -> None:
-    assert f"`limit` must be {takes}; got {limit!r}" in agent.refused(name, **{**FITTING[name], "limit": limit})
+    assert f"`limit` must be {takes}; got {show(limit)}" in agent.refused(name, **{**FITTING[name], "limit": limit})
 
 
 @pytest.mark.parametrize(("given", "kept"), [(0.0, 0.0), (0.25, 0.25), (1, 1.0), ("0.5", 0.5), (None, 1.0)])
@@ -375,7 +376,7 @@ def test_all_fields_are_kept(agent: Speaks) -> None:
 @pytest.mark.parametrize("name", ["store_memory", "list_memories"])
 @pytest.mark.parametrize(
     ("category", "shown"),
-    [("x", "'x'"), ("Facts", "'Facts'"), ("", "''"), ("a\nb", r"'a\nb'"), (5, "'5'"), ([], "'[]'")],
+    [("x", "'x'"), ("Facts", "'Facts'"), ("", "''"), ("a\nb", r"'a\nb'"), (5, "5"), ([], "[]"), (None, "null")],
 )
 def test_a_category_that_is_none_is_refused(agent: Speaks, name: str, category: object, shown: str) -> None:
     refused = agent.refused(name, **{**FITTING[name], "category": category})

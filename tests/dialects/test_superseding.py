@@ -498,3 +498,12 @@ def chain_of(door: Door, user: str, length: int) -> str:
     for at in range(0, length, 100):
         space.commit(made[at : at + 100])
     return made[-1].entry.memory.id
+
+
+def test_what_is_superseded_already_is_refused_in_words_of_every_toolset(ana: Ask) -> None:
+    old = saved(ana, OLD)
+    new = saved(ana, NEW, old)
+    sentence = f"Memory {old} is superseded by {new} already: give that id instead, or undo that change first."
+    assert ana("agent.revise_memory", id=old, content="Ana works at Initech").body == sentence
+    assert ana("core.save", content="Ana works at Initech", supersedes=[old]).error.message == sentence
+    assert f"[{new[:8]}] is no longer recalled" in ana("agent.revise_memory", id=new, content="Ana is retired").body

@@ -1,6 +1,7 @@
 """LlamaIndex: runs of an agent with a scripted model, what leaves the history, budgets, hostile texts, failures."""
 
 from pathlib import Path
+from uuid import UUID
 
 import pytest
 
@@ -44,6 +45,13 @@ def test_an_earlier_session_is_in_the_prompt_of_a_later_one(
     [episode] = seam.client("ana").core.list()["memories"]
     assert episode["conversation_id"] == "monday"
     assert [each["role"] for each in episode["messages"]] == ["user", "assistant", "user", "assistant"]
+
+
+@pytest.mark.parametrize("session", [0, 17, UUID(int=17)])
+def test_a_session_may_be_numbered(seam: Seam, block: SteeltrapMemoryBlock, session: object) -> None:
+    seam.run(block.aput([ChatMessage(role="user", content=TEA, additional_kwargs={"session_id": session})]))
+    [episode] = seam.client("ana").core.list()["memories"]
+    assert episode["conversation_id"] == str(session)
 
 
 def test_what_leaves_the_history_is_recalled_in_the_same_session(seam: Seam, block: SteeltrapMemoryBlock) -> None:

@@ -22,6 +22,7 @@ import pytest
 from steeltrap.client import Client, calling, connect, connect_async
 from steeltrap.client.answers import Answer, Call, NoAnswer
 from steeltrap.client.calling import Patience
+from steeltrap.client.in_process import open_memory
 from steeltrap.client.over_http import OverHttp
 from steeltrap.errors import (
     AccessDenied,
@@ -512,6 +513,21 @@ def test_a_client_is_used_from_two_loops_and_not_after_its_end(tmp_path: Path) -
         return total
 
     assert asyncio.run(end()) == 10
+
+
+@pytest.mark.parametrize("target", ["http://127.0.0.1:1", "folder", "memory", "lambda:f"])
+def test_a_closed_client_refuses_calls_for_every_user(tmp_path: Path, target: str) -> None:
+    memory = open_memory(tmp_path)
+    places: dict[str, Any] = {"folder": tmp_path, "memory": memory}
+    options: dict[str, Any] = {"user": "ana", "functions": object()} if target == "lambda:f" else {}
+    client = connect(places.get(target, target), **options)
+    clients = [client] if target.startswith("http") else [client, client.as_user("bob")]
+    clients[-1].close()
+    for each in clients:
+        with pytest.raises(RuntimeError, match=r"^This client is closed; make another with `connect`\.$"):
+            each.core.list()
+    assert memory.core.stats()["memories"] == 0, "whoever opened a memory closes it"
+    memory.close()
 
 
 def modules_after(code: str) -> set[str]:

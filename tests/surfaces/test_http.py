@@ -212,6 +212,29 @@ def test_a_header_asks_for_secrets_to_be_replaced_or_refused(local: httpx.Client
     refused(saved("off"), 400, "must be redact or refuse")
 
 
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("X-Steeltrap-Secret", "X-Steeltrap-Secrets"),
+        ("Steeltrap-Secrets", "X-Steeltrap-Secrets"),
+        ("X-Steel-Trap-Secrets", "X-Steeltrap-Secrets"),
+        ("X-Steeltrap_Secrets", "X-Steeltrap-Secrets"),
+        ("X-Steeltrap-Time-Zone", "X-Steeltrap-Timezone"),
+    ],
+)
+def test_a_misspelt_header_is_refused_and_nothing_is_saved(local: httpx.Client, name: str, meant: str) -> None:
+    before = local.post("/v1/core/list", json={}).json()["total"]
+    answer = local.post("/v1/core/save", json={"content": f"Deploys use {token()}."}, headers={name: "redact"})
+    refused(answer, 400, f"There is no header '{name.lower()}'; did you mean `{meant}`?")
+    assert local.post("/v1/core/list", json={}).json()["total"] == before
+
+
+def test_other_headers_of_a_gateway_are_none_of_ours(local: httpx.Client) -> None:
+    names = ("X-Steeltrap-Caller", "X-Steeltrap-Stage", "X-Steeltrap-Request-Id", "X-Steeltrap-Outcome", "X-Secrets")
+    headers = dict.fromkeys((*names, "X-Steeltrap-User", "X-Steeltrap-Server", "X-Forwarded-For"), "x")
+    assert local.post("/v1/core/save", json={"content": "Tea."}, headers=headers).status_code == 200
+
+
 def test_many_calls_at_once_all_succeed(local: httpx.Client) -> None:
     with ThreadPoolExecutor(20) as pool:
         answers = pool.map(lambda n: local.post("/v1/core/save", json={"content": f"Fact {n}."}), range(60))

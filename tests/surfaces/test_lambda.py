@@ -92,6 +92,12 @@ def test_a_header_twice_is_refused(handler: Any) -> None:
     refused(handler(as_v1(SAVE, '{"content": "x"}', ME, multiValueHeaders=several), None), 400, "send it once")
 
 
+def test_a_misspelt_header_is_refused(handler: Any) -> None:
+    headers = {"content-type": "application/json", "x-steeltrap-secret": "redact"}
+    answer = handler(as_v2(SAVE, '{"content": "x"}', ME, headers=headers), None)
+    refused(answer, 400, "did you mean `X-Steeltrap-Secrets`?")
+
+
 def test_a_repeated_key_saves_once(handler: Any) -> None:
     direct = {"toolset": "core", "tool": "save", "arguments": {"content": "Once."}, "caller": {"user_id": "ana"}}
     headers = {"content-type": "application/json", "idempotency-key": "k-1"}

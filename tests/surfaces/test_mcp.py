@@ -15,6 +15,7 @@ from mcp.client import Client
 from mcp.shared.exceptions import MCPError
 from mcp_types import INVALID_PARAMS
 
+from secret_examples import token
 from steeltrap.errors import NotFound
 from steeltrap.invoke import Door
 from steeltrap.ranking.budget import estimate_tokens
@@ -128,6 +129,26 @@ def test_what_is_no_message_is_a_bad_request(local: httpx.Client, body: bytes) -
     answer = local.post("/mcp/core", content=body, headers=headers)
     assert answer.status_code == 400
     assert "Traceback" not in answer.text
+
+
+@pytest.mark.parametrize(
+    ("headers", "said"),
+    [
+        ({}, "Deploys use AKIA"),
+        ({"X-Steeltrap-Secrets": "redact"}, "Deploys use [redacted: aws-access-token]."),
+        ({"X-Steeltrap-Secret": "redact"}, "did you mean `X-Steeltrap-Secrets`?"),
+    ],
+)
+def test_headers_of_a_request_say_what_becomes_of_secrets(
+    local: httpx.Client, headers: dict[str, str], said: str
+) -> None:
+    def call(tool: str, arguments: dict[str, Any], headers: dict[str, str]) -> str:
+        params = {"name": tool, "arguments": arguments}
+        body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+        return local.post("/mcp/core", json=body, headers={"Accept": "application/json", **headers}).text
+
+    said_now = call("save", {"content": f"Deploys use {token()}."}, headers)
+    assert said in said_now + call("list", {}, {})
 
 
 def test_only_protocol_reaches_stdout_and_noise_on_stdin_is_survived(tmp_path: Path) -> None:

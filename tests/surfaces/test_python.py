@@ -147,5 +147,16 @@ def test_the_first_calls_of_a_process_may_come_from_many_threads(tmp_path: Path)
 
 
 def test_an_embedder_may_be_named(tmp_path: Path) -> None:
-    with pytest.raises(InvalidInput, match="STEELTRAP_EMBEDDER"):
+    with pytest.raises(InvalidInput, match=r"^`embedder` must be one of"):
         open_memory(tmp_path, embedder="no such model")
+
+
+def test_a_closed_memory_refuses_calls_for_every_user(tmp_path: Path) -> None:
+    memory = open_memory(tmp_path, embedder=HashedWords())
+    other, save = memory.as_user("bob"), memory.core.save
+    save(content="Ana likes tea")
+    other.close()
+    other.close()
+    for call in (memory.core.list, other.core.stats, lambda: save(content="x"), lambda: memory.invoke("core.list", {})):
+        with pytest.raises(RuntimeError, match=r"^This memory is closed; open it again with `open_memory`\.$"):
+            call()

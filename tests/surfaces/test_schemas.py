@@ -9,7 +9,7 @@ from jsonschema import Draft202012Validator
 
 from steeltrap.errors import InvalidInput
 from steeltrap.model import Caller, OutcomeKind, UserRef
-from steeltrap.servers.http import answer, refusal_reply
+from steeltrap.servers.http import CallHeaders, answer, refusal_reply
 from steeltrap.servers.schemas import FORMATS, openapi, schemas
 from steeltrap.tools import Tool
 from steeltrap.toolsets import CATALOGUE
@@ -107,7 +107,7 @@ def test_the_document_lists_every_outcome_that_a_tool_can_tell(name: str, kinds:
 
 def test_the_document_names_the_header_of_an_error_that_is_an_ordinary_answer(tmp_path: Path) -> None:
     tool = CATALOGUE.tool("categories.search_memories")
-    reply = answer(door_on(tmp_path), tool, b'{"query": "API", "limit": 0}', Caller(UserRef("ana")), None)
+    reply = answer(door_on(tmp_path), tool, b'{"query": "API", "limit": 0}', Caller(UserRef("ana")), CallHeaders())
     schema = _responses(tool)["200"]["headers"]["X-Steeltrap-Error"]["schema"]
     assert reply.status == 200
     assert reply.headers["X-Steeltrap-Error"] in schema["enum"]

@@ -151,8 +151,40 @@ def test_what_is_mended_at_the_top_is_mended_inside_of_lists_too() -> None:
 
 def test_what_is_refused_at_the_top_is_refused_inside_of_lists_too() -> None:
     says = _refused(BATCH, {"items": [{"content": "x"}, {"content": "x", "confidence": True}]})
-    assert says == "`items.1.confidence` must be a number from 0 to 1; got True."
+    assert says == "`items.1.confidence` must be a number from 0 to 1; got true."
     assert "`items.0.content`" in _refused(BATCH, {"items": [{"content": None}]})
+
+
+_IDS = {"id", "note_id", "memory_id", "target_id", "ids", "memory_ids", "supersedes"}
+WITH_IDS = [
+    (tool, name)
+    for tool in CATALOGUE.tools()
+    for name in sorted(_IDS & tool.own_schema["properties"].keys())
+    if "import" not in tool.name
+]
+
+
+@pytest.mark.parametrize("blank", ["", " ", "[]", "\t``\n"])
+@pytest.mark.parametrize(("tool", "name"), WITH_IDS, ids=lambda each: getattr(each, "full_name", each))
+def test_an_empty_id_is_refused_by_its_name(tool: Tool, name: str, blank: str) -> None:
+    field = f"{name}.0" if "array" in json.dumps(tool.own_schema["properties"][name]) else name
+    given_ = {**tool.examples[0], name: [blank, blank] if field != name else blank}
+    assert _refused(tool, given_) == f"`{field}` must not be empty: give the memory's id."
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (None, "null"),
+        (True, "true"),
+        ([None, "a\u202e", {"é": False}], '[null, "a\\u202e", {"é": false}]'),
+        ([[[[1]]]], "[[[...]]]"),
+        ({"a": 1.5}, '{"a": 1.5}'),
+    ],
+)
+def test_a_refusal_quotes_a_value_as_json_has_it(value: object, shown: str) -> None:
+    for given_ in ({"content": value}, json.dumps({"content": value})):
+        assert _refused(SAVE, given_).endswith(f"; got {shown}.")
 
 
 def test_mending_leaves_what_was_given_alone() -> None:
@@ -267,8 +299,19 @@ def test_an_empty_body_is_no_arguments() -> None:
         ({"type": "array", "items": {"type": "string"}}, "a list of strings"),
         (
             {"type": "array", "items": {"type": "string", "minLength": 1, "maxLength": 64}, "minItems": 1},
-            "a list of at least 1 strings of 1 to 64 characters",
+            "a list of at least 1 string of 1 to 64 characters",
         ),
+        ({"type": "array", "items": {"type": "integer"}, "maxItems": 1}, "a list of at most 1 integer"),
+        ({"type": "array", "items": {"type": "object"}, "minItems": 1}, "a list of at least 1 JSON object"),
+        (
+            {"type": "array", "items": {"enum": ["a", "b"]}, "minItems": 1},
+            "a list of at least 1 item, each one of 'a', 'b'",
+        ),
+        ({"type": "string", "minLength": 1}, "a string of at least 1 character"),
+        ({"type": "string", "minLength": 1, "maxLength": 1}, "a string of 1 character"),
+        ({"type": "string", "minLength": 0, "maxLength": 0}, "a string of 0 characters"),
+        ({"enum": [True, None]}, "one of true, null"),
+        ({"const": False}, "false"),
         ({"type": "array", "items": {"type": "object"}, "minItems": 1, "maxItems": 9}, "a list of 1 to 9 JSON objects"),
         ({"type": "array", "items": {"type": "number", "exclusiveMinimum": 0}}, "a list of numbers above 0"),
         ({"type": "array", "items": {"type": "array", "items": {"type": "integer"}}}, "a list of lists of integers"),

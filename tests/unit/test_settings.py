@@ -5,6 +5,7 @@ import os
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -148,6 +149,19 @@ def test_a_refusal_says_what_the_setting_takes(name: str, value: str, takes: str
     with pytest.raises(InvalidInput) as refused:
         read_settings({f"STEELTRAP_{name}": value})
     assert refused.value.message == f"STEELTRAP_{name} must be {takes}; got {value!r}."
+
+
+def test_a_refusal_names_what_was_given_as_it_was_given() -> None:
+    def refused(environment: dict[str, str], **given: Any) -> str:
+        with pytest.raises(InvalidInput) as error:
+            read_settings(environment, **given)
+        return error.value.message
+
+    takes = "must be a string of at least 1 character; got ''."
+    assert refused({}, user="") == f"`--user` {takes}"
+    assert refused({}, user="", source="argument") == f"`user` {takes}"
+    assert refused({"STEELTRAP_CACHE_MB": "0"}).startswith("STEELTRAP_CACHE_MB must be an integer of at least 1;")
+    assert refused({}, timezone="Mars/Base").startswith("`--timezone`: no time zone is called 'Mars/Base'")
 
 
 def test_a_setting_that_is_none_is_refused() -> None:

@@ -236,8 +236,8 @@ def superseded_by(new: Memory, olds: Iterable[Memory], by: Author) -> list[Repla
             raise InvalidInput(f"{old.id} was said in a conversation, and can't be superseded: give ids of memories.")
         if old.superseded_by not in (None, new.id):
             raise Conflict(
-                f"Memory {old.id} is superseded by {old.superseded_by} already: supersede that one, or undo "
-                "this one first.",
+                f"Memory {old.id} is superseded by {old.superseded_by} already: give that id instead, or undo "
+                "that change first.",
                 id=old.id,
                 superseded_by=old.superseded_by,
             )

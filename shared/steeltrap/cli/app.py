@@ -4,6 +4,7 @@ them, and the sentences for values that don't fit.
 A command's module is imported when the command is asked for: `--help` must be quick.
 """
 
+import re
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -13,6 +14,7 @@ from typing import Annotated, Any, ClassVar, Final, NamedTuple
 
 import typer
 from typer.core import TyperGroup
+from typer.exceptions import TyperException
 from typer.main import get_command
 
 from ..version import VERSION
@@ -180,6 +182,17 @@ def _explained() -> Iterator[None]:
                 raise
             complain(sentence)
             raise typer.Exit(Exit.USAGE) from None
+        except TyperException as error:
+            _explain_dashes(error)
+            raise
+
+
+def _explain_dashes(error: Any) -> None:
+    """Say how a value that begins with a dash is given, where it was read as an option, such as -1."""
+    option, context = getattr(error, "option_name", ""), getattr(error, "ctx", None)
+    if context is not None and re.fullmatch(r"-[^-].*", option, re.DOTALL):
+        where = f"{context.command_path} -- {' '.join(context.command.collect_usage_pieces(context)[1:])}"
+        error.message = f"{error.message}. Before a value that begins with a dash, write `--`: {where}"
 
 
 def _unfit(error: typer.BadParameter) -> str | None:

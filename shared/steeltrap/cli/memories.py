@@ -19,6 +19,9 @@ from .showing import Reader, indented, say_short, say_whole, short
 from .terminal import confirm_forgetting, on_memory
 
 Limit = Annotated[int, typer.Option("--limit", metavar="N", min=1, max=1000, help="Maximum number of memories.")]
+Happened = Annotated[
+    str | None, typer.Option("--happened", metavar="DATE", help="When it happened, such as 2026-01-31.")
+]
 Offset = Annotated[int, typer.Option("--offset", metavar="N", min=0, help="Number of memories to skip.")]
 
 
@@ -30,11 +33,12 @@ def remember(
     scope: Annotated[
         str | None, typer.Option("--scope", help="The scope to file it under, such as work/project-x.")
     ] = None,
+    happened: Happened = None,
     as_json: terminal.Json = False,
 ) -> None:
     """Save one memory."""
     content = read_stdin() if content == "-" else content
-    saved = memory.ask("core.save", content=content, tags=tag, scope=scope)
+    saved = memory.ask("core.save", content=content, tags=tag, scope=scope, occurred_at=happened)
     if as_json:
         return write_json(saved)
     say(f"Remembered as {saved['id']} in {saved['scope']}.")
@@ -274,9 +278,7 @@ def edit(
     ] = None,
     no_tags: Annotated[bool, typer.Option("--no-tags", help="Take its tags away.")] = False,
     scope: Annotated[str | None, typer.Option("--scope", help="Move it to this scope, such as work/project-x.")] = None,
-    happened: Annotated[
-        str | None, typer.Option("--happened", metavar="DATE", help="When it happened, such as 2026-01-31.")
-    ] = None,
+    happened: Happened = None,
     pinned: Annotated[
         bool | None, typer.Option("--pin/--unpin", help="A pinned memory never fades, and bulk deletes spare it.")
     ] = None,

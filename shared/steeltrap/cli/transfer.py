@@ -9,14 +9,15 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from hashlib import sha256
 from pathlib import Path
-from tempfile import mkstemp
+from tempfile import TemporaryDirectory, mkstemp
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TextIO
 
 import typer
 
 from ..errors import Conflict, InvalidInput, SteeltrapError, Unavailable, counted
-from ..local_files import is_full
+from ..local_files import is_full, writing_temporary
 from ..model import DEFAULT_SCOPE
 from . import terminal
 from .session import CliSession, Exit, advise, beyond, complain, opened, say, write_json
@@ -201,12 +202,14 @@ Split = Literal["sections", "bullets", "lines"]
 _SHOWN_FLAWS = 200
 _PREVIEWED = ("occurred_at", "occurred_until", "expires_at", "scope", "context", "category", "tags", "metadata")
 _BLOCK_SECONDS = 600.0
+_BLOCK_BYTES = 1024 * 1024
 _EXPORT_SECONDS = 24 * 3600.0
 
 
 def import_(
     path: Annotated[
-        Path | None, typer.Argument(metavar="PATH", help="A file, a ZIP archive as downloaded, or a folder.")
+        Path | None,
+        typer.Argument(metavar="PATH", help="A file, a ZIP archive as downloaded, or a folder; `-` reads stdin."),
     ] = None,
     undo: Annotated[
         str | None,
@@ -275,7 +278,6 @@ def import_(
         raise InvalidInput("Name the file to import: `steeltrap import PATH`. `--undo ID` takes an import back.")
     if format is not None:
         importers.check_format(format)
-    path = path.expanduser()
     tally = running.Tally()
     listed: list[dict[str, str]] = []
     secrets: set[tuple[str, int]] = set()
@@ -289,7 +291,10 @@ def import_(
             listed.append({"where": flaw.where, "message": flaw.sentence})
             complain(f"{flaw.where}: {flaw.sentence}")
 
-    with opened(data=data, user=user, agent=agent, timezone=timezone) as memory:
+    with (
+        _named_or_piped(path) as (source, place),
+        opened(data=data, user=user, agent=agent, timezone=timezone) as memory,
+    ):
         filing = importers.Filing(
             scope=scope or DEFAULT_SCOPE,
             by_project=scope is None,
@@ -297,8 +302,9 @@ def import_(
             zone=memory.settings.zone,
             columns=importers.checked_columns(columns or ()),
             split=split,
+            place=place,
         )
-        surveyed = importers.survey(path, filing, format)
+        surveyed = importers.survey(source, filing, format)
         tally.note_files(surveyed)
 
         if dry_run:
@@ -311,8 +317,8 @@ def import_(
             return call
 
         try:
-            with running.recorded(new_call, path.name, surveyed.formats, tally) as call_of_import:
-                with progress_bar(f"Importing {path.name}", surveyed.size) as advance:
+            with running.recorded(new_call, source.name, surveyed.formats, tally) as call_of_import:
+                with progress_bar(f"Importing {source.name}", surveyed.size) as advance:
                     running.run(
                         call_of_import,
                         importers.parts(surveyed, filing),
@@ -336,6 +342,26 @@ def import_(
     if tally.failed:
         raise typer.Exit(Exit.PARTIAL)
     return None
+
+
+@contextmanager
+def _named_or_piped(path: Path) -> Iterator[tuple[Path, str]]:
+    """The path to import, and what stands for its place: of stdin, a copy that is removed, and its digest.
+
+    Formats need a file: an archive's directory is at its end, and most are read twice.
+    """
+    if str(path) != "-":
+        yield path.expanduser(), ""
+        return
+    with writing_temporary():
+        folder = TemporaryDirectory(prefix="steeltrap-")  # only its owner can enter it
+    with folder as name:
+        copy, digest = Path(name) / "stdin", sha256()
+        with writing_temporary(), copy.open("wb") as file:
+            while block := sys.stdin.buffer.read(_BLOCK_BYTES):
+                digest.update(block)
+                file.write(block)
+        yield copy, f"stdin {digest.hexdigest()}"
 
 
 def _show_preview(preview: Mapping[str, Any], reader: Reader, *, as_json: bool) -> None:

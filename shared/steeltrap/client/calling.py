@@ -19,6 +19,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import dataclass
 from functools import partial, wraps
+from threading import Event
 from typing import TYPE_CHECKING, Any, Final, Generic, Self, TypeVar
 from uuid import uuid4
 
@@ -82,6 +83,7 @@ class Client:
     def __init__(self, transport: Transport, *, patience: Patience | None = None) -> None:
         self._transport = transport
         self._patience = patience or Patience()
+        self._closed = Event()
 
     def call(self, tool: str, /, **arguments: Any) -> Any:
         """The answer of a tool such as `core.save`. Raises the SteeltrapError that the call met."""
@@ -100,8 +102,11 @@ class Client:
     ) -> Answer:
         """A call with everything that came back: the answer, what a search met, and a failure as a value.
 
-        `timezone` is the zone of the caller's days for this call. Raises NotFound for a tool that doesn't exist.
+        `timezone` is the zone of the caller's days for this call. Raises NotFound for a tool that doesn't exist, and
+        RuntimeError once this is closed.
         """
+        if self._closed.is_set():
+            raise RuntimeError("This client is closed; make another with `connect`.")
         call = called(tool, arguments, idempotency_key, timezone)
         try:
             return self._send(call)
@@ -118,11 +123,14 @@ class Client:
     ) -> "Client":
         """The same memory for another user; closing either closes both. Raises InvalidInput over HTTP, where the
         token names the user."""
-        other = self._transport.as_user(user, agent=agent, conversation=conversation, timezone=timezone)
-        return Client(other, patience=self._patience)
+        place = self._transport.as_user(user, agent=agent, conversation=conversation, timezone=timezone)
+        other = Client(place, patience=self._patience)
+        other._closed = self._closed
+        return other
 
     def close(self) -> None:
-        """Let go of connections and files."""
+        """Let go of connections and files. Later calls are refused."""
+        self._closed.set()
         self._transport.close()
 
     def __enter__(self) -> "Client":

@@ -8,6 +8,7 @@ import os
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 from ..errors import SteeltrapError
@@ -36,6 +37,7 @@ class Memory:
         self._caller = caller
         self._timezone = timezone
         self._place = place
+        self._closed = Event()
 
     def call(self, tool: str, /, **arguments: Any) -> Any:
         """The answer of a tool such as `core.save`. Raises the SteeltrapError that the call met."""
@@ -49,8 +51,11 @@ class Memory:
     ) -> Result:
         """A call with all that it tells: the answer, what a search met, and a failure as a value.
 
-        `timezone` is the zone of the caller's days for this call. Raises NotFound for a tool that there isn't.
+        `timezone` is the zone of the caller's days for this call. Raises NotFound for a tool that there isn't, and
+        RuntimeError once this is closed.
         """
+        if self._closed.is_set():
+            raise RuntimeError("This memory is closed; open it again with `open_memory`.")
         zone = timezone or self._timezone
         try:
             sent = as_sent(arguments)
@@ -68,10 +73,13 @@ class Memory:
     ) -> "Memory":
         """The same store for another user, with the days of their time zone; closing either closes both."""
         caller = Caller(UserRef(user), agent, conversation)
-        return Memory(self._door, caller, timezone or self._timezone, place=self._place)
+        other = Memory(self._door, caller, timezone or self._timezone, place=self._place)
+        other._closed = self._closed
+        return other
 
     def close(self) -> None:
-        """Flush what is buffered and let go of files."""
+        """Flush what is buffered and let go of files. Later calls are refused."""
+        self._closed.set()
         self._door.store.close()
 
     def __enter__(self) -> "Memory":
@@ -144,7 +152,12 @@ def open_memory(
     embedder_name = embedder if isinstance(embedder, str) else None
     custom_embedder = None if isinstance(embedder, str) else embedder
     settings = read_settings(
-        data=None if folder is None else Path(folder), user=user, agent=agent, embedder=embedder_name, timezone=timezone
+        source="argument",
+        data=None if folder is None else Path(folder),
+        user=user,
+        agent=agent,
+        embedder=embedder_name,
+        timezone=timezone,
     )
     if settings.store_kind == "sqlite":
         _check(settings.data)

@@ -42,7 +42,8 @@ class Memory:
     ) -> Result:
         """A call with all that it tells: the answer, what a search met, and a failure as a value.
 
-        `timezone` is the zone of the caller's days for this call. Raises NotFound for a tool that there isn't.
+        `timezone` is the zone of the caller's days for this call. Raises NotFound for a tool that there isn't, and
+        RuntimeError once this is closed.
         """
         ...
 
@@ -53,7 +54,7 @@ class Memory:
         ...
 
     def close(self) -> None:
-        """Flush what is buffered and let go of files."""
+        """Flush what is buffered and let go of files. Later calls are refused."""
         ...
 
     def __enter__(self) -> Memory: ...

@@ -27,6 +27,7 @@ from ..ranking.novelty import LINK_FLOOR
 from ..text import limits
 from ..text.file_paths import file_scope
 from ..text.json_pieces import parsed
+from ..text.schemas import show
 
 FORMAT_VERSION: Final = "1.0"
 MAX_FILE_BYTES: Final = 100 * 1024 * 1024
@@ -124,9 +125,9 @@ def memories_of(content: bytes) -> list[object]:
     if not isinstance(document, dict) or not isinstance(document.get("memories"), list):
         raise InvalidInput("The file has no list `memories`; import a file that an export wrote. Nothing was imported.")
     if document.get("format_version") != FORMAT_VERSION:
-        version = str(document.get("format_version"))[:20]
+        version = show(document.get("format_version"))
         raise InvalidInput(
-            f"The file's `format_version` is {version!r}; only {FORMAT_VERSION!r} can be read. Nothing was imported."
+            f"The file's `format_version` is {version}; only {FORMAT_VERSION!r} can be read. Nothing was imported."
         )
     memories: list[object] = document["memories"]
     return memories

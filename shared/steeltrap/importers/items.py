@@ -89,7 +89,8 @@ class Filing:
     With `by_project`, what was said in a git repository is filed under the repository's own scope instead. `zone` is
     that of times without one; None is this machine's own. `columns` tells a table's column by the field that it holds,
     and `split` what becomes one memory of a text (None: what suits the format). What has ended before `now` is left
-    out; None is this machine's own time.
+    out; None is this machine's own time. `place` stands for the path of a file that has none of its own: messages
+    without ids are told apart by the place that they are from.
     """
 
     scope: str
@@ -99,6 +100,7 @@ class Filing:
     columns: Mapping[str, str] = field(default_factory=dict)
     split: Split | None = None
     now: datetime | None = None
+    place: str = ""
 
 
 _MILLISECONDS: Final = 1e11

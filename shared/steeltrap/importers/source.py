@@ -230,7 +230,7 @@ def _format_of(document: Document, filing: Filing, name: str | None, *, alone: b
         raise InvalidInput(f"{document.name} is empty.")
     detected = recognised(document)
     is_text = detected is None or detected.name in TEXTS
-    if name is None and filing.columns and is_text:
+    if name is None and filing.columns and is_text and detected != FORMATS["markdown"]:
         name = "csv"
     if name is not None and detected is not None and detected.name != name and not (is_text and name in TEXTS):
         raise InvalidInput(
@@ -240,10 +240,23 @@ def _format_of(document: Document, filing: Filing, name: str | None, *, alone: b
     if name is not None:
         if detected is None and not (name in TEXTS and _is_text(document)):
             raise InvalidInput(f"{document.name} does not look like {FORMATS[name].title}.")
-        return FORMATS[name]
+        detected = FORMATS[name]
     if detected is None and alone:
-        raise InvalidInput(f"{document.name} is of no known format. {_formats_sentence()}")
+        hint = f" If it is a text, --format says which: {', '.join(TEXTS)}." if _is_text(document) else ""
+        raise InvalidInput(f"{document.name} is of no known format. {_formats_sentence()}{hint}")
+    if detected is not None and alone:
+        _check_options(document, detected, filing)
     return detected
+
+
+def _check_options(document: Document, format: Format, filing: Filing) -> None:
+    """Raises InvalidInput for an option that would mean nothing for the only document that there is."""
+    for option, given, meant in (("--map", filing.columns, "csv"), ("--split", filing.split, "markdown")):
+        if given and format.name != meant:
+            instead = f", or give --format {meant} if that is what it is" if format.name in TEXTS else ""
+            raise InvalidInput(
+                f"{option} is for {FORMATS[meant].title}, and {document.name} is {format.title}. Leave it out{instead}."
+            )
 
 
 def _is_text(document: Document) -> bool:
@@ -301,7 +314,7 @@ def _text(document: Document) -> str:
 
 def _transcript(document: Document, before: int, filing: Filing) -> Transcript:
     # The resolved path tells two files of one name apart, and is the same at the next import.
-    place = str(document.path.resolve()) + (f"/{document.name}" if document.member else "")
+    place = (filing.place or str(document.path.resolve())) + (f"/{document.name}" if document.member else "")
     digest = sha256(place.encode("utf-8", "surrogateescape")).hexdigest()[:8]
     name = Path(document.name).name
     return Transcript(name=document.name, conversation=f"{name}#{digest}", filing=filing, offset=before)

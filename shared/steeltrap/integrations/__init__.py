@@ -65,13 +65,13 @@ def date_of(row: Row) -> str:
     return day
 
 
-def append(client: "Client", messages: Sequence[Row], *, conversation: str, scope: str) -> None:
-    """Store messages of a conversation, and make its episodes. Characters that no store keeps, as a paste may have,
-    become a visible mark. Raises SteeltrapError."""
+def append(client: "Client", messages: Sequence[Row], *, conversation: object, scope: str) -> None:
+    """Store messages of a conversation, whose id may be a number, and make its episodes. Characters that no store
+    keeps, as a paste may have, become a visible mark. Raises SteeltrapError."""
     client.call(
         "core.append_messages",
         messages=[{**message, "content": cleaned(message["content"])} for message in messages],
-        conversation_id=conversation[:_CONVERSATION_CHARACTERS],
+        conversation_id=str(conversation)[:_CONVERSATION_CHARACTERS],
         scope=scope,
         ended=True,
     )

@@ -73,7 +73,8 @@ class SteeltrapMemoryBlock(BaseMemoryBlock[str]):
     async def _aput(self, messages: list[ChatMessage]) -> None:
         """Store what could not be stored before and what was said now, and make episodes. Raises SteeltrapError."""
         sessions = (message.additional_kwargs.get("session_id") for message in messages)
-        batch = _Batch(next(filter(None, sessions), None), tuple(_turns(messages)))
+        session = next((str(each) for each in sessions if each not in (None, "")), None)
+        batch = _Batch(session, tuple(_turns(messages)))
         if batch.turns or self._unsent:
             await asyncio.to_thread(self._store, batch)
 

@@ -184,7 +184,7 @@ def _for_each(
 
 def _settings_of(place: str) -> Settings:
     if "://" in place or place == "aws":
-        return read_settings(store=place)
+        return read_settings(source="argument", store=place)
     return read_settings(store="sqlite", data=Path(place).expanduser().absolute())
 
 

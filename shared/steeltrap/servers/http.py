@@ -3,7 +3,7 @@
 import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from html import escape
 from typing import Any, Final
@@ -22,8 +22,11 @@ from ..errors import (
 )
 from ..invoke import Door, Result
 from ..model import Caller, JsonObject, Outcome
+from ..model.frozen import frozen
+from ..text.schemas import show
 from ..tools import Tool
 from ..toolsets import Catalogue
+from .auth.identity import Scope, one_header
 
 PROBLEM_MEDIA: Final = "application/problem+json"
 
@@ -88,6 +91,7 @@ def _challenge(reason: str, error: SteeltrapError) -> str:
 
 
 MAX_HEADER_CHARACTERS: Final = 1000
+_LONGEST_NAME: Final = 64
 SECRETS: Final = "X-Steeltrap-Secrets"
 """The header by which a caller has secrets redacted or refused in a toolset that leaves them alone."""
 ERROR: Final = "X-Steeltrap-Error"
@@ -100,7 +104,41 @@ MENDABLE: Final = ("invalid_input", "too_large")
 """The codes of errors that a model can mend by other arguments."""
 TIMEZONE: Final = "X-Steeltrap-Timezone"
 """The header by which a caller says in which time zone its days are, by its IANA name."""
+_OF_CALLS: Final = {name.lower(): name for name in (SECRETS, TIMEZONE)}
+_LIKENESS: Final = 0.9
+"""From which a name counts as misspelt: X-Steeltrap-Secret does (0.97), X-Steeltrap-Server (0.86) doesn't."""
 FAULT: Final = "Something went wrong on our side; it was logged. Try again later."
+
+
+@frozen
+class CallHeaders:
+    """What the headers of a call say beside who calls."""
+
+    key: str | None = None
+    secrets: str | None = None
+    timezone: str | None = None
+
+
+def call_headers(scope: Scope) -> CallHeaders:
+    """The headers of a call. Raises InvalidInput, also for a name that is nearly one of ours."""
+    check_names(bytes(name).decode("latin-1") for name, _ in scope["headers"])
+    return CallHeaders(
+        key=one_header(scope, "Idempotency-Key"),
+        secrets=one_header(scope, SECRETS),
+        timezone=one_header(scope, TIMEZONE),
+    )
+
+
+def check_names(names: Iterable[str]) -> None:
+    """Raises InvalidInput for a header whose name is nearly one of ours: ignored, it would leave secrets alone that the
+    caller wants replaced. Others are a gateway's own."""
+    for name in map(str.lower, names):
+        if ("steel" not in name and "trap" not in name) or name in _OF_CALLS:
+            continue
+        from difflib import get_close_matches
+
+        if near := get_close_matches(name[:_LONGEST_NAME], _OF_CALLS, 1, _LIKENESS):
+            raise InvalidInput(f"There is no header {show(name)}; did you mean `{_OF_CALLS[near[0]]}`?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,9 +155,7 @@ def answer(
     tool: Tool,
     body: bytes | bytearray,
     caller: Caller | None,
-    key: str | None,
-    secrets: str | None = None,
-    timezone: str | None = None,
+    headers: CallHeaders,
     *,
     problems: bool = False,
 ) -> Reply:
@@ -128,7 +164,9 @@ def answer(
     With `problems`, every error is answered with problem details, whatever the dialect's own form is.
     """
     try:
-        result = door.invoke(tool, body, caller, idempotency_key=key, secrets=secrets, timezone=timezone)
+        result = door.invoke(
+            tool, body, caller, idempotency_key=headers.key, secrets=headers.secrets, timezone=headers.timezone
+        )
         return error_reply(result.error) if problems and result.error is not None else result_reply(door, result)
     except Exception as fault:
         return fault_reply(tool.full_name, fault)

@@ -23,15 +23,15 @@ from mcp.shared.exceptions import MCPError
 from mcp.shared.message import SessionMessage
 
 from ..arguments import decode_for
-from ..errors import NotFound, SteeltrapError
+from ..errors import InvalidInput, NotFound, SteeltrapError
 from ..invoke import Door, Result, refusal
 from ..model import EVERYTHING, Caller, JsonObject
 from ..tools import Tool
 from ..version import VERSION
 from . import schemas
 from .bounded import MAX_TOKENS, ROOM, bounded
+from .http import SECRETS, check_names, compact, outcome_object
 from .http import TIMEZONE as TIMEZONE_HEADER
-from .http import compact, outcome_object
 
 _USE: Final = "use_memory"
 _KNOW: Final = "what_do_you_know"
@@ -232,13 +232,15 @@ def create_server(
             raise MCPError(types.INVALID_PARAMS, f"`_meta.{IDEMPOTENCY_KEY}` must be a string.")
         timezone = _timezone(context, (params.meta or {}).get(TIMEZONE))
         try:
+            check_names(_headers(context))
             tool = door.catalogue.tool(f"{toolset}.{params.name}")
-        except NotFound as error:
+        except (InvalidInput, NotFound) as error:
             raise MCPError(types.INVALID_PARAMS, error.message) from None
-        arguments, caller = params.arguments or {}, caller_of(context)
+        arguments, caller, secrets = params.arguments or {}, caller_of(context), _headers(context).get(SECRETS) or None
 
         def call() -> types.CallToolResult:
-            return tool_result(door.invoke(tool, arguments, caller, idempotency_key=key, timezone=timezone), arguments)
+            result = door.invoke(tool, arguments, caller, idempotency_key=key, secrets=secrets, timezone=timezone)
+            return tool_result(result, arguments)
 
         return await with_progress(context, call)
 
@@ -291,8 +293,12 @@ def _timezone(context: Context, value: object) -> str | None:
     """The zone that a call names in its `_meta`, else its HTTP request in a header. Raises MCPError."""
     if value is not None and not isinstance(value, str):
         raise MCPError(types.INVALID_PARAMS, f"`_meta.{TIMEZONE}` must be a string, such as Europe/Lisbon.")
-    headers = getattr(context.request, "headers", None)
-    return value or (headers.get(TIMEZONE_HEADER) if headers is not None else None) or None
+    return value or _headers(context).get(TIMEZONE_HEADER) or None
+
+
+def _headers(context: Context) -> Mapping[str, str]:
+    """The headers of the HTTP request that a message came in; none over stdin."""
+    return getattr(context.request, "headers", None) or {}
 
 
 def _decoded(tool: Tool, arguments: str) -> JsonObject:

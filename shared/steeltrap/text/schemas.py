@@ -5,6 +5,7 @@ read to the end. A body with too many values is refused before it is parsed, bec
 hundred bytes of objects.
 """
 
+import json
 import re
 from itertools import islice
 from math import inf
@@ -101,9 +102,9 @@ def _schema_at(schema: JsonObject, location: tuple[int | str, ...]) -> JsonObjec
 def describe(schema: JsonObject) -> str:
     """The values that a field takes, in words: "an integer from 1 to 20"."""
     if "enum" in schema:
-        return "one of " + ", ".join(repr(value) for value in schema["enum"])
+        return "one of " + ", ".join(map(show, schema["enum"]))
     if "const" in schema:
-        return repr(schema["const"])
+        return show(schema["const"])
     if "anyOf" in schema:
         return " or ".join(describe(kind) for kind in schema["anyOf"])
     match schema.get("type"):
@@ -120,7 +121,7 @@ def describe(schema: JsonObject) -> str:
         case "string" if schema.get("format") == "date-time":
             return "a time such as '2026-01-31T09:30:00Z'"
         case "string":
-            return "a string" + _bounds(schema, "minLength", "maxLength", " characters")
+            return "a string" + _bounds(schema, "minLength", "maxLength", ("character", "characters"))
     return "a value of another type"
 
 
@@ -128,9 +129,9 @@ def _describe_list(schema: JsonObject) -> str:
     """ "a list of at most 64 strings"."""
     item = describe(schema["items"]) if schema.get("items") else "an item"
     if not item.startswith(("a ", "an ")):
-        return "a list" + _bounds(schema, "minItems", "maxItems", " items") + f", each {item}"
-    items = _SINGULAR.sub(r"\1s", item, count=1)
-    return "a list" + (_bounds(schema, "minItems", "maxItems", f" {items}") or f" of {items}")
+        return "a list" + _bounds(schema, "minItems", "maxItems", ("item", "items")) + f", each {item}"
+    nouns = (item.partition(" ")[2], _SINGULAR.sub(r"\1s", item, count=1))
+    return "a list" + (_bounds(schema, "minItems", "maxItems", nouns) or f" of {nouns[1]}")
 
 
 def _range(schema: JsonObject) -> str:
@@ -146,8 +147,11 @@ def _range(schema: JsonObject) -> str:
     return _bounds(schema, "minimum", "maximum")
 
 
-def _bounds(schema: JsonObject, least: str, most: str, unit: str = "") -> str:
+def _bounds(schema: JsonObject, least: str, most: str, nouns: tuple[str, str] | None = None) -> str:
+    """The bounds in words, with the noun of one and of several; without nouns they are of a number."""
     low, high = schema.get(least), schema.get(most)
+    last = high if high is not None else low
+    unit = "" if nouns is None else f" {nouns[last != 1]}"
     if low is not None and low == high:
         return f" of {low}{unit}"
     if low is not None and high is not None:
@@ -160,8 +164,22 @@ def _bounds(schema: JsonObject, least: str, most: str, unit: str = "") -> str:
 
 
 def show(value: object) -> str:
-    """A value as a refusal quotes it, cut where it is long."""
-    return cut(repr(_start_of(value)))
+    """A value as a refusal quotes it, cut where it is long: as JSON has it, and a string in the quotes of a word."""
+    start = _start_of(value)
+    return cut(repr(start) if isinstance(start, str) else _as_json(start))
+
+
+def _as_json(value: object) -> str:
+    """Like JSON, but on one line, with what isn't printed escaped, and with `...` for what is left out."""
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{_as_json(key)}: {_as_json(item)}" for key, item in value.items()) + "}"
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(_as_json, value))}]"
+    if isinstance(value, str):
+        return json.dumps(value, ensure_ascii=not value.isprintable())
+    if value is None or isinstance(value, bool):
+        return json.dumps(value)
+    return "..." if value is ... else repr(value)
 
 
 def _start_of(value: object, level: int = 0) -> object:

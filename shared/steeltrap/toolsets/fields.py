@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from datetime import date, datetime
 from functools import cached_property
+from string import whitespace
 from typing import Annotated, Any, Final
 
 from pydantic import (
@@ -74,7 +75,17 @@ Bound = Annotated[
 Content = Annotated[
     str, Field(min_length=1, max_length=MAX_CONTENT_BYTES, description="The text to remember, in plain language.")
 ]
-AnyId = Annotated[str, AfterValidator(GivenId), Field(max_length=64)]
+
+
+def _not_blank(id: str) -> str:
+    if not id.strip("[]`" + whitespace):
+        raise ValueError("must not be empty: give the memory's id")
+    return id
+
+
+NamedId = Annotated[str, AfterValidator(_not_blank)]
+"""An id, or the start of one, with the marks that answers show it with; never empty."""
+AnyId = Annotated[NamedId, AfterValidator(GivenId), Field(max_length=64)]
 MemoryId = Annotated[AnyId, Field(min_length=1, description="The memory's id, from save or search.")]
 ImportId = Annotated[str, Field(min_length=8, max_length=64, description="The import's id, from list_imports.")]
 MemoryIds = Annotated[list[MemoryId], Field(min_length=1, max_length=1000, description="Ids of the memories.")]

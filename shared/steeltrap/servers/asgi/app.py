@@ -20,10 +20,9 @@ from .. import schemas
 from ..auth.identity import Identity, one_header
 from ..http import (
     FAULT,
-    SECRETS,
-    TIMEZONE,
     Reply,
     answer,
+    call_headers,
     compact,
     error_reply,
     for_reader,
@@ -141,12 +140,10 @@ def _endpoint(door: Door, admission: Admission, tool: Tool) -> Any:
             sent_as = (one_header(request.scope, name) for name in ("Content-Type", "Content-Encoding"))
             if (refusal := media_refusal(*sent_as)) is not None:
                 return _response(refusal)
-            key = one_header(request.scope, "Idempotency-Key")
-            secrets = one_header(request.scope, SECRETS)
-            timezone = one_header(request.scope, TIMEZONE)
+            headers = call_headers(request.scope)
             admitted = admission.admitted(request.scope, request.receive, tool.bounds, f"`{tool.full_name}`")
             async with admitted as (turn, body):
-                work = partial(answer, door, tool, body, turn.caller, key, secrets, timezone, problems=problems)
+                work = partial(answer, door, tool, body, turn.caller, headers, problems=problems)
                 return _response(await turn.run(work))
         except SteeltrapError as error:
             return _response(refusal_reply(door, tool, error, problems=problems))

@@ -40,10 +40,9 @@ from ...toolsets import Catalogue
 from ..auth.identity import Authorizer, Identity, claim_names, is_true, one_header, trust
 from ..http import (
     FAULT,
-    SECRETS,
-    TIMEZONE,
     Reply,
     answer,
+    call_headers,
     error_reply,
     fault_reply,
     media_refusal,
@@ -354,14 +353,12 @@ def _http(operation: str, open: Open, identity: Identity, request: HttpRequest) 
         caller = identified(identity.caller(request.scope))
         body = request.body()
         tool.bounds.check_size(len(body), f"`{tool.full_name}`")
-        key = one_header(request.scope, "Idempotency-Key")
-        secrets = one_header(request.scope, SECRETS)
-        timezone = one_header(request.scope, TIMEZONE)
+        headers = call_headers(request.scope)
     except SteeltrapError as error:
         return refusal_reply(door, tool, error, problems=problems)
     except Exception as fault:
         return fault_reply(tool.full_name, fault)
-    reply = answer(door, tool, body, caller, key, secrets, timezone, problems=problems)
+    reply = answer(door, tool, body, caller, headers, problems=problems)
     flush_usage(door)
     return reply
 

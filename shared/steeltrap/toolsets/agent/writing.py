@@ -15,7 +15,7 @@ from ...text.limits import check_id, start_of
 from ...text.matching import in_scopes
 from ...text.schemas import MaxBytes
 from ...tools import IN_PROJECT, Input
-from ..fields import AnyText, When
+from ..fields import AnyText, NamedId, When
 from ..lines import fenced, memory_lines, shown_to
 from . import AGENT
 
@@ -26,7 +26,7 @@ About = Annotated[
         json_schema_extra={IN_PROJECT: True},
     ),
 ]
-MemoryId = Annotated[str, MaxBytes(128), Field(description="The id in brackets, such as 3f2b8c1e")]
+MemoryId = Annotated[NamedId, MaxBytes(128), Field(description="The id in brackets, such as 3f2b8c1e")]
 
 
 class RememberInput(Input):

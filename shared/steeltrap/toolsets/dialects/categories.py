@@ -15,12 +15,12 @@ from ...errors import IdentityMissing, InvalidInput, SteeltrapError
 from ...model import Draft, Filter, JsonObject, Memory, Outcome, OutcomeKind, Search
 from ...text.frames import one_line
 from ...text.limits import MAX_CONTEXT_CHARACTERS, check_length
+from ...text.schemas import show
 from ...tools import Input, Tool, Toolset
 from ..fields import AnyText
 
 _Name = Literal["fact", "pattern", "preference", "capability"]
 NAMES: Final[tuple[str, ...]] = get_args(_Name)
-_SHOWN: Final = 60
 _FAILURES: Final = {
     "store_memory": "Failed to store memory",
     "search_memories": "Failed to search memories",
@@ -50,7 +50,7 @@ CATEGORIES = Toolset(
 def _category(value: Any) -> Any:
     # Not a ValueError: its text would be replaced by a standard sentence.
     if value not in NAMES:
-        raise InvalidInput(f"Invalid category {str(value)[:_SHOWN]!r}. Must be one of: {list(NAMES)}")
+        raise InvalidInput(f"Invalid category {show(value)}. Must be one of: {list(NAMES)}")
     return value
 
 
