@@ -112,7 +112,7 @@ FAULT: Final = "Something went wrong on our side; it was logged. Try again later
 
 @frozen
 class CallHeaders:
-    """What the headers of a call say beside who calls."""
+    """The headers of a call beside those that say who calls."""
 
     key: str | None = None
     secrets: str | None = None
