@@ -24,7 +24,7 @@ _USUAL: Final = 35
 _MANY: Final = 100
 """From so many on it is no higher: what answers a question there mostly scores far more."""
 _TOKENS_OF_CJK: Final = 3
-"""Of a Chinese, Japanese or Korean word of two characters."""
+"""A Chinese, Japanese or Korean word of two characters has so many."""
 _LEAST_WORDS: Final = 2
 UNKNOWN_NAME: Final = 0.15
 """The floor of a query that names somebody or something no memory mentions."""
