@@ -21,7 +21,7 @@ from steeltrap.servers.asgi.admission import Bodies
 from steeltrap.servers.asgi.app import create_app
 from steeltrap.servers.auth.identity import Identity, TrustedHeaders
 from steeltrap.servers.aws_lambda.tools import tool_handler
-from steeltrap.servers.http import answer
+from steeltrap.servers.http import CallHeaders, answer
 from steeltrap.text import schemas
 from steeltrap.toolsets import CATALOGUE
 from surfaces.asgi import Request
@@ -155,7 +155,7 @@ def test_too_many_values_are_refused_before_any_is_made(
     monkeypatch.setattr(arguments.json, "loads", lambda *_, **__: made.append(1))
     tracemalloc.start()
     try:
-        reply = answer(door, found, body, ANA, None)
+        reply = answer(door, found, body, ANA, CallHeaders())
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
@@ -165,7 +165,7 @@ def test_too_many_values_are_refused_before_any_is_made(
 
 def test_values_inside_of_texts_are_no_values(door: Door) -> None:
     text = "[]," * 10_000
-    reply = answer(door, CATALOGUE.tool("core.save"), json.dumps({"content": text}).encode(), ANA, None)
+    reply = answer(door, CATALOGUE.tool("core.save"), json.dumps({"content": text}).encode(), ANA, CallHeaders())
     assert reply.status == 200
 
 
@@ -179,7 +179,7 @@ def test_a_list_that_is_sent_as_text_is_held_to_the_same_count(door: Door, monke
         return parsed(text, **rest)
 
     monkeypatch.setattr(arguments, "parsed", counted)
-    reply = answer(door, CATALOGUE.tool("core.save"), body, ANA, None)
+    reply = answer(door, CATALOGUE.tool("core.save"), body, ANA, CallHeaders())
     assert reply.status == 413
     assert len(read) == 1, "the text in the body was read too"
 
@@ -203,7 +203,7 @@ def test_an_import_of_too_many_records_looks_at_none_of_them(door: Door, monkeyp
     check = arguments.check_json
     monkeypatch.setattr(arguments, "check_json", lambda *given, **rest: looked.append(1) or check(*given, **rest))
     body = b'{"records": [' + b"{}," * 500_000 + b"{}]}"
-    reply = answer(door, CATALOGUE.tool("core.import"), body, ANA, None)
+    reply = answer(door, CATALOGUE.tool("core.import"), body, ANA, CallHeaders())
     assert reply.status == 400
     assert "1 to 1000" in reply.body.decode()
     assert len(looked) < 10
@@ -219,7 +219,7 @@ def test_the_time_to_read_the_arguments_is_the_calls_own(
         return decode(body)
 
     monkeypatch.setattr(arguments, "decode", slowly)
-    reply = answer(replace(door, clock=clock), CATALOGUE.tool("core.save"), b'{"content": "x"}', ANA, None)
+    reply = answer(replace(door, clock=clock), CATALOGUE.tool("core.save"), b'{"content": "x"}', ANA, CallHeaders())
     assert reply.status == 503
     assert "10 s" in reply.body.decode()
     assert door.invoke("core.stats", {}, ANA).body["memories"] == 0
@@ -235,7 +235,7 @@ def test_the_time_to_read_the_arguments_is_the_calls_own(
     ],
 )
 def test_a_refusal_quotes_no_more_than_a_line(door: Door, given: dict[str, Any]) -> None:
-    reply = answer(door, CATALOGUE.tool("core.save"), json.dumps(given).encode(), ANA, None)
+    reply = answer(door, CATALOGUE.tool("core.save"), json.dumps(given).encode(), ANA, CallHeaders())
     assert 400 <= reply.status < 500
     assert len(reply.body) < 1500
 
@@ -267,9 +267,9 @@ def test_the_largest_memory_that_fits_may_be_saved_and_imported(door: Door) -> N
         "context": "語" * 4096,
     }
     for text in (json.dumps(largest), json.dumps(largest, ensure_ascii=False), json.dumps(largest, indent=4)):
-        assert answer(door, CATALOGUE.tool("core.save"), text.encode(), ANA, None).status == 200
+        assert answer(door, CATALOGUE.tool("core.save"), text.encode(), ANA, CallHeaders()).status == 200
         assert len(text.encode()) <= CATALOGUE.tool("core.save").bounds.size
     exported = door.invoke("core.export", {"limit": 1}, ANA).body["records"]
     records = json.dumps({"records": exported * 100}).encode()
-    reply = answer(door, CATALOGUE.tool("core.import"), records, Caller(UserRef("bob")), None)
+    reply = answer(door, CATALOGUE.tool("core.import"), records, Caller(UserRef("bob")), CallHeaders())
     assert json.loads(reply.body) == {"written": 1, "skipped": 99, "errors": []}
