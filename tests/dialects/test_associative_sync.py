@@ -413,7 +413,7 @@ BAD = {
     "too deep": (b"[" * 200_000, "nested too deep"),
     "a list": (b"[]", "no list `memories`"),
     "no memories": (b'{"format_version": "1.0"}', "no list `memories`"),
-    "no version": (b'{"memories": []}', "`format_version` is 'None'"),
+    "no version": (b'{"memories": []}', "`format_version` is null"),
     "another version": (b'{"format_version": "2.0", "memories": []}', "`format_version` is '2.0'"),
     "no gzip after all": (b"\x1f\x8b and then nothing", "damaged"),
     "half a gzip": (gzip.compress(file_of(MEMORY) * 100)[:-20], "damaged"),

@@ -7,6 +7,7 @@ and upkeep removes it.
 
 import asyncio
 import threading
+from collections.abc import Iterator
 from typing import Any
 from uuid import UUID, uuid5
 
@@ -256,11 +257,11 @@ def test_a_search_that_reaches_too_far_is_refused(store: SteeltrapStore) -> None
 
 
 @pytest.fixture
-def local(door: Door, clock: SettableClock) -> SteeltrapStore:
+def local(door: Door, clock: SettableClock) -> Iterator[SteeltrapStore]:
     from integrations.seams import seam
 
     with seam("in-process", door) as it:
-        return SteeltrapStore(it.client("ana"), now=clock.now)
+        yield SteeltrapStore(it.client("ana"), now=clock.now)
 
 
 def test_items_of_many_pages_are_listed_and_filtered(local: SteeltrapStore, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -48,5 +48,5 @@ def test_files_go_to_the_folder_or_the_bucket_and_never_to_the_disk_of_a_functio
 
 @pytest.mark.parametrize("name", ["Acme", "a", "acme_exports", "s3://acme", "acme-", "x" * 64])
 def test_a_name_that_no_bucket_has_is_refused_at_the_start(tmp_path: Path, name: str) -> None:
-    with pytest.raises(InvalidInput, match="STEELTRAP_EXPORT_BUCKET"):
+    with pytest.raises(InvalidInput, match="`--export-bucket`"):
         settings_of(tmp_path, export_bucket=name)

@@ -155,7 +155,7 @@ def test_a_conflict_that_stays_is_no_endless_loop(ask: Memories, monkeypatch: py
     assert tries == [3, 2, 1, 0]
 
 
-@pytest.mark.parametrize("after", ["zzz", "note-", " ", "00000000-0000-4000-8000-000000000000"])
+@pytest.mark.parametrize("after", ["zzz", "note-", "00000000-0000-4000-8000-000000000000"])
 def test_an_export_behind_an_unknown_id_says_which(ask: Memories, after: str) -> None:
     ask("save", content="x")
     with pytest.raises(NotFound) as refused:

@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from datetime import date, datetime
 from functools import cached_property
-from string import whitespace
 from typing import Annotated, Any, Final
 
 from pydantic import (
@@ -78,7 +77,7 @@ Content = Annotated[
 
 
 def _not_blank(id: str) -> str:
-    if not id.strip("[]`" + whitespace):
+    if not id.strip("[]` \t\r\n"):
         raise ValueError("must not be empty: give the memory's id")
     return id
 
