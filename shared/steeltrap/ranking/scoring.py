@@ -216,8 +216,7 @@ class Scored:
 
     def is_contested(self, places: Column, within: float) -> bool:
         """Whether another of some places scores less than `within` below the best."""
-        score = self.score[places]
-        return len(score) > 1 and int(np.count_nonzero(score > score.max() - within)) > 1
+        return len(places) > 1 and len(self._near_the_best(places, within)) > 1
 
     def rivals(self, places: Column, within: float) -> list[int]:
         """The best of some places, and those less than `within` below it whose words count nearly as much; best first,
@@ -225,11 +224,16 @@ class Scored:
         bm25 = self.candidates.bm25
         if bm25 is None or not len(places):
             return []
-        near = places[self.score[places] > self.score[places].max() - within]
+        near = self._near_the_best(places, within)
         best, *others = self._in_order(near, (self.score, self.candidates.created))
         least, most = _ALIKE * bm25[best], bm25[best] / _ALIKE
         alike = [place for place in others if least <= bm25[place] <= most and bm25[place] > 0]
         return [best, *alike[: _MOST_RIVALS - 1]]
+
+    def _near_the_best(self, places: Column, within: float) -> Column:
+        score = self.score[places]
+        near: Column = places[score > score.max() - within]
+        return near
 
     def says_all(self, share: float) -> bool:
         """Whether a candidate itself has this share of the query's words, by how much each tells."""
