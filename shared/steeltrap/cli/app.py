@@ -14,7 +14,6 @@ from typing import Annotated, Any, ClassVar, Final, NamedTuple
 
 import typer
 from typer.core import TyperGroup
-from typer.exceptions import TyperException
 from typer.main import get_command
 
 from ..version import VERSION
@@ -182,7 +181,7 @@ def _explained() -> Iterator[None]:
                 raise
             complain(sentence)
             raise typer.Exit(Exit.USAGE) from None
-        except TyperException as error:
+        except Exception as error:  # Typer gives its errors a public class only from 0.28 on.
             _explain_dashes(error)
             raise
 
