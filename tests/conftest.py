@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import certifi
+import httpx
 import pytest
 from hypothesis import HealthCheck, settings
 
@@ -53,6 +54,10 @@ def _context(*given: Any, **named: Any) -> ssl.SSLContext:
 
 
 ssl.create_default_context = _context
+
+# httpx waits for 5 s unless a call says otherwise. A server that a test runs may need longer where all processors and
+# the disk are busy; one that never answers still fails its test.
+httpx.get.__kwdefaults__["timeout"].read = 60.0
 
 _QUIET = {
     "deadline": None,

@@ -313,7 +313,7 @@ def test_serve_answers_and_ends_cleanly_on_ctrl_c(environment):
                 assert json.load(answer)["id"]
         finally:
             server.send_signal(signal.SIGINT)
-        assert server.wait(20) == 0
+        assert server.wait(60) == 0
         assert server.stderr.read() == ""
     assert f"curl {url}/v1/core/save" in "".join(said)
 

@@ -174,19 +174,19 @@ class _TogetherLog(FolderLog):
         self._second = second
 
     def read(self, numbers: Any) -> list[bytes | None]:
-        self._first.wait(5)
+        self._first.wait(30)
         return super().read(numbers)
 
     def bases(self) -> list[BaseName]:
-        self._first.wait(5)
+        self._first.wait(30)
         return super().bases()
 
     def read_on(self, n: int, *, are_many: bool = False) -> list[bytes]:
-        self._second.wait(5)
+        self._second.wait(30)
         return super().read_on(n, are_many=are_many)
 
     def read_base(self, name: BaseName) -> bytes | None:
-        self._second.wait(5)
+        self._second.wait(30)
         return super().read_base(name)
 
 

@@ -87,7 +87,7 @@ class Machines:
         self.embedder.was_asked.clear()
 
         def change() -> None:
-            assert self.embedder.was_asked.wait(10), "the read waits for the log"
+            assert self.embedder.was_asked.wait(30), "the read waits for the log"
             assert self.call(tool, self.elsewhere, **arguments).error is None
 
         self.logs.meanwhile = change
@@ -110,7 +110,7 @@ def _texts(result: Result) -> list[str]:
 def test_a_search_embeds_and_looks_while_the_log_is_asked(machines: Machines) -> None:
     seen: list[bool] = []
     machines.embedder.was_asked.clear()
-    machines.logs.meanwhile = lambda: seen.append(machines.embedder.was_asked.wait(10))
+    machines.logs.meanwhile = lambda: seen.append(machines.embedder.was_asked.wait(30))
     assert _texts(machines.call("search", query="heron")) == ["The heron waits by the pond."]
     assert seen == [True]
 

@@ -157,7 +157,7 @@ def server(computer: Computer) -> Iterator[server_file.RunningServer]:
             yield running
         finally:
             process.terminate()
-            process.wait(20)
+            process.wait(60)
 
 
 @pytest.fixture(params=["claude_code", "codex", "cursor"])

@@ -192,7 +192,7 @@ def test_a_transcript_whose_end_is_asked_for_holds_up_no_other(seam: Seam) -> No
     def slow(tool: str, /, **arguments: Any) -> Any:
         if tool == "core.list" and arguments["scope"] == scope_of(KEY):
             is_asking.set()
-            assert may_answer.wait(5), "another transcript's append waited"
+            assert may_answer.wait(30), "another transcript's append waited"
         return call(tool, **arguments)
 
     client.call = slow  # type: ignore[method-assign]

@@ -47,8 +47,8 @@ def served(app: Any) -> Iterator[str]:
     thread = threading.Thread(target=server.run)
     thread.start()
     try:
-        assert server.up.wait(20), "the server did not start"
+        assert server.up.wait(60), "the server did not start"
         yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
     finally:
         server.end()
-        thread.join(20)
+        thread.join(60)

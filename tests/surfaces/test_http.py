@@ -388,7 +388,7 @@ def test_callers_that_wait_to_be_known_hold_up_no_probe(door: Door) -> None:
                 for _ in range(MAX_IDENTIFIED_AT_ONCE)
             ]
             assert all(waiting.acquire(timeout=20) for _ in calls)
-            assert httpx.get(f"{url}/readyz", timeout=10).status_code == 200
+            assert httpx.get(f"{url}/readyz", timeout=20).status_code == 200
         finally:
             known.set()
         assert {call.result().status_code for call in calls} == {200}

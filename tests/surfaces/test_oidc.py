@@ -354,7 +354,7 @@ def test_a_made_up_key_is_answered_at_once_while_the_issuer_is_asked(
     with ThreadPoolExecutor(1) as pool:
         try:
             first = pool.submit(tokens.caller, scope(issuer.token("rsa-made-up")))
-            assert issuer.is_asked.wait(10)
+            assert issuer.is_asked.wait(30)
             for kid in ("rsa-2", "rsa-3"):
                 with pytest.raises(Unavailable):
                     tokens.caller(scope(issuer.token(kid)))
