@@ -43,7 +43,7 @@ from steeltrap.model import (
     Session,
 )
 from steeltrap.ports import Close, Create, Gone, MemoryStore, OfImport, Pending, Probe, Replace, Space, TextKey
-from steeltrap.text.words import text_digest
+from steeltrap.text.words import text_digest, tokens
 
 _OPERATIONS: dict[str, Callable[[Space, Memory], object]] = {
     "commit": lambda space, one: space.commit([creation("the otter")]),
@@ -136,6 +136,19 @@ class StoreReading:
                 stays.id, pytest.approx(dot(embed("the heron fishes")[0], embed("the heron waits")[0]), abs=1e-5)
             ),
         )
+
+    def test_a_vocabulary_has_every_word_or_is_not_at_hand(self, opened: MemoryStore, space: Space) -> None:
+        save(space_of(opened, "bob"), "the pelican")
+        words: set[str] = set()
+        for text in ("the heron waits", "the otter", "川魚 dawn"):
+            one = save(space, text)
+            commit(space, Create(entry=entry(turn(f"{text} reed", "talk"))))
+            words |= {*tokens(text), "reed"}
+            for _ in range(3):
+                vocabulary = space.vocabulary()
+                assert vocabulary is None or (vocabulary >= words and "pelican" not in vocabulary)
+        update(space, one, content="the bittern")
+        assert (vocabulary := space.vocabulary()) is None or "bittern" in vocabulary
 
     def test_copies_count_texts_of_one_place(self, space: Space) -> None:
         place = {"scope": "s", "agent_id": "a", "conversation_id": "c"}

@@ -49,6 +49,24 @@ def open_store(tmp_path: Path, clock: SettableClock) -> Iterator[Opening]:
         store.close()
 
 
+def test_the_words_of_many_memories_are_read_by_several_calls(open_store: Opening, clock: SettableClock) -> None:
+    space, other = space_of(open_store(), "ana"), space_of(open_store(), "ana")
+    space.commit([creation(f"heron{number}") for number in range(index.READ_AT_ONCE + 1)])
+    assert space.vocabulary() is None
+    assert len(space.vocabulary() or ()) == index.READ_AT_ONCE + 1
+    save(other, "otter")
+    assert "otter" in (space.vocabulary() or ())
+
+
+def test_of_very_many_memories_no_words_are_kept(open_store: Opening, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(index, "MOST_SPELT", 1)
+    space = space_of(open_store(), "ana")
+    save(space, "heron")
+    assert space.vocabulary() == {"heron"}
+    save(space, "otter")
+    assert space.vocabulary() is None
+
+
 def _answers(space: Space) -> list[Any]:
     near = embed("heron pond 川魚")[0]
     asked = [

@@ -1,6 +1,8 @@
 """Which word a misspelt one is corrected to."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from steeltrap.text.spelling import best_correction, corrections
 from steeltrap.text.words import word_tokens
@@ -32,3 +34,11 @@ def test_a_word_that_nobody_has_is_corrected_to_nothing() -> None:
     near = corrections("pockbomstis")
     assert best_correction("pockbomstis", near, {}) is None
     assert best_correction("pockbomstis", near, dict.fromkeys(near, 0)) is None
+
+
+@given(st.text("abehilnost", min_size=4, max_size=9), st.sets(st.sampled_from(["hous", "hou", "hos", "boat", "bat"])))
+def test_a_vocabulary_leaves_out_the_corrections_that_it_does_not_have(word: str, vocabulary: set[str]) -> None:
+    every = corrections(word)
+    assert corrections(word, vocabulary) == {token: other for token, other in every.items() if token in vocabulary}
+    for token in set(word_tokens(["house", "boat"])) & every.keys():
+        assert token in corrections(word, {token})

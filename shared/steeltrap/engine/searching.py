@@ -204,7 +204,9 @@ def _corrected(call: Call, query: Query, text: str, matches: Matches) -> dict[st
     corrected: dict[str, str] = {}
     knows = call.embedder.knows if isinstance(call.embedder, KnowsWords) else None
     for word in misspelt(text, frequencies, knows):
-        near = corrections(word)
+        near = corrections(word, call.space.vocabulary())
+        if not near:
+            continue
         words = replace(query, tokens=tuple(near), embedding=None, per_leg=1, by_term=False, during=())
         answer = call.space.search(words)
         better = best_correction(word, near, answer.candidates.frequencies)

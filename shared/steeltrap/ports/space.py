@@ -1,6 +1,6 @@
 """One user's memories, the changes that a commit writes to them, the store that has them, and all of them on a move."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from datetime import datetime
 from typing import Literal, Protocol, TypeVar
 
@@ -268,6 +268,10 @@ class Space(Protocol):
 
     def speakers(self) -> frozenset[str]:
         """The speakers of at least two memories or turns, in lower case."""
+        ...
+
+    def vocabulary(self) -> Set[str] | None:
+        """The words of all memories and turns, and maybe others; None where they aren't at hand."""
         ...
 
     def scopes(self) -> dict[str, ScopeUse]:

@@ -12,7 +12,7 @@ frequency dictionary (MIT; made from SCOWL and Google Books Ngram, CC BY 3.0) an
 
 import re
 from bisect import bisect_left
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from functools import cache
 from hashlib import blake2b
 from pathlib import Path
@@ -53,13 +53,13 @@ def misspelt(query: str, frequencies: Mapping[str, int], knows: Callable[[str], 
     memories have each token of the query; `knows` is a dictionary of lower-case words of languages beside English."""
     missing = {token for token, count in frequencies.items() if not count}
     starts = {token[:_SHORTEST_STEM] for token in missing}
-    spellings = {word[0]: lowered for lowered in _words(query) if len(word := runs(lowered)) == 1}
+    spellings = {word[0]: lowered for lowered in _words(query) if len(word := _runs(lowered)) == 1}
     is_in_english = not _ENGLISH_ONLY.isdisjoint(spellings)
     if not is_in_english and knows is None:
         return []
     shortest = _SHORTEST if is_in_english else _SHORTEST_ELSEWHERE
     long = (word for word in spellings if shortest <= len(word) <= _LONGEST and word[:_SHORTEST_STEM] in starts)
-    strange = (word for word in long if _alphabet(word) and not is_english(word) and _token(word) in missing)
+    strange = (word for word in long if _token(word) in missing and _alphabet(word) and not is_english(word))
     if is_in_english or knows is None:
         wrong = [word for word in strange if word.isascii()]
         return wrong if len(wrong) <= _MOST_WORDS else []
@@ -76,17 +76,26 @@ def _words(text: str) -> list[str]:
     return [word.lower() for word in _WORD.findall(text) if word.isalpha()]
 
 
+def _runs(word: str) -> Sequence[str]:
+    return (word,) if word.isascii() else runs(word)
+
+
 def _alphabet(word: str) -> str:
     """The alphabet that a folded word is written in; "" for one that isn't corrected."""
     return next((letters for letters in ALPHABETS if set(word).issubset(letters)), "")
 
 
-def corrections(word: str) -> dict[str, str]:
+def corrections(word: str, vocabulary: Set[str] | None = None) -> dict[str, str]:
     """The words that one may have been meant to be, by the token of each: one letter left out, added, replaced, or two
     that follow each other swapped. Of those with one token it is one with the same first letter, if any: few misspell
-    that."""
+    that. With a vocabulary only those whose tokens it has, which mostly is none of hundreds."""
     others = _edits(word)
     tokens = word_tokens(others)
+    if vocabulary is not None:
+        if vocabulary.isdisjoint(tokens):
+            return {}
+        in_vocabulary = [place for place, token in enumerate(tokens) if token in vocabulary]
+        others, tokens = [others[place] for place in in_vocabulary], [tokens[place] for place in in_vocabulary]
     by_token = dict.fromkeys(tokens, "")  # in the order of the edits
     by_token.update(zip(reversed(tokens), reversed(others), strict=True))  # of words with one token the first counts
     by_token.pop(_token(word), None)

@@ -136,6 +136,9 @@ class DynamoSpace:
     def speakers(self) -> frozenset[str]:
         return self._searcher.speakers(self._reading)
 
+    def vocabulary(self) -> None:
+        return None  # an index that others write to has no list of them
+
     def scopes(self) -> dict[str, ScopeUse]:
         self._require_here()
         return listing.scopes(self._partition)

@@ -4,7 +4,7 @@ Each visible memory has a slot; a matrix holds the vectors of all chunks, postin
 slots are dead, or the source was emptied, the index is loaded again.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from itertools import islice
 from typing import Final, Protocol
 
@@ -26,6 +26,12 @@ POOL: Final = 4000
 LARGE_POOL: Final = 1000
 _ESTIMATED: Final = 3
 """Exact cosines are computed for 3 times as many memories as were asked for, those with the highest estimates."""
+MOST_SPELT: Final = 10_000
+"""Slots of an index whose words are kept as such. Where there are more, a search takes much longer than what these
+save."""
+READ_AT_ONCE: Final = 100
+"""Memories whose words one call reads. It takes about as long as a search loses that doesn't have the words."""
+_WORD_BYTES: Final = 90
 _FEW: Final = 4
 """Up to a quarter of the slots are compared one by one; beyond that it is faster to compare all at once."""
 
@@ -66,6 +72,8 @@ class Index:
         self._matrix = Matrix(self.dimension)
         self._one_chunk_each = True
         self._speakers: frozenset[str] | None = None
+        self._words: set[str] = set()
+        self._slots_read = 0
         self._postings = Postings()
         self._signs = Signs(self.dimension)
         self._leading = Leading(self.dimension)
@@ -99,7 +107,8 @@ class Index:
     def memory(self) -> int:
         """Bytes held, about."""
         approximate = self._signs.memory() + self._leading.memory()
-        return self._matrix.memory() + approximate + self._slots.memory() + self._postings.size()
+        words = self._postings.size() + _WORD_BYTES * len(self._words)
+        return self._matrix.memory() + approximate + self._slots.memory() + words
 
     def base(self, filter: Filter, now: int) -> Mask:
         """The slots that a filter sees at `now`, whatever its conditions are."""
@@ -131,6 +140,17 @@ class Index:
         if self._speakers is None:
             self._speakers = self._slots.frequent_speakers()
         return self._speakers
+
+    def vocabulary(self, words: Callable[[Sequence[int]], Iterable[Sequence[str]]]) -> Set[str] | None:
+        """The words of all memories, and of some that are gone; None where there are too many memories, or not all are
+        read yet: each call reads some more. `words` reads those of the rows with these numbers."""
+        if self._slots.size > MOST_SPELT:
+            return None
+        rows = self._slots.column("n")[self._slots_read : self._slots_read + READ_AT_ONCE].tolist()
+        if rows:
+            self._words.update(*words(rows))
+            self._slots_read += len(rows)
+        return self._words if self._slots_read == self._slots.size else None
 
     def candidates(
         self,

@@ -174,7 +174,7 @@ DESCRIPTORS: Final = 6
 
 
 _FLUSH_SECONDS: Final = 1.0
-_MOST_RECENT: Final = 1_000
+_MOST_RECENT: Final = 2_000
 _SHORT: Final = 2_000
 """Characters of the longest memory, written with all its fields, that is kept when it was read."""
 _MEMORY_BYTES: Final = 1_500

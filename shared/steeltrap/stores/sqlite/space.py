@@ -1,8 +1,9 @@
 """One user's memories in SQLite."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from secrets import token_hex
 from typing import Final
 
@@ -318,6 +319,11 @@ class SqliteSpace:
         file, again = self._to_read()
         with file.searching(again=again) as opened:
             return frozenset() if opened is None else opened[1].speakers()
+
+    def vocabulary(self) -> Set[str] | None:
+        file, again = self._to_read()
+        with file.searching(again=again) as opened:
+            return None if opened is None else opened[1].vocabulary(partial(records.words, opened[0]))
 
     def scopes(self) -> dict[str, ScopeUse]:
         with self._file.reading() as connection:
