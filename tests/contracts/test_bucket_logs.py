@@ -15,7 +15,7 @@ from faults.proxy import Answered, Asked, Proxy, Send, passing, saying
 from gcs_server import serving_gcs
 from steeltrap.errors import Unavailable
 from steeltrap.ports import BaseName
-from steeltrap.stores import cloud_options, objects
+from steeltrap.stores import objects
 from steeltrap.stores.logs.bucket import BucketLogs
 from steeltrap.stores.logs.folder import FolderLogs
 from steeltrap.stores.objects import KNOWN, Objects, translate
@@ -290,7 +290,7 @@ def test_keys_of_a_profile_are_those_that_aws_tools_find(without_aws: pytest.Mon
     (tmp_path / "credentials").write_text("[work]\naws_access_key_id = AKIAWORK\naws_secret_access_key = s\n")
     (tmp_path / "config").write_text("[profile work]\nregion = eu-central-1\n")
     without_aws.setenv("AWS_PROFILE", "work")
-    provider = cloud_options.options_for("s3")["credential_provider"]
+    provider = objects.options_for("s3")["credential_provider"]
     assert provider()["access_key_id"] == "AKIAWORK"
     assert provider.config == {"region": "eu-central-1"}
 
@@ -303,7 +303,7 @@ def test_a_profile_that_is_not_there_is_refused(without_aws: pytest.MonkeyPatch)
 
 def test_a_profile_without_boto3_says_what_to_install(without_aws: pytest.MonkeyPatch) -> None:
     without_aws.setenv("AWS_PROFILE", "work")
-    without_aws.setattr(cloud_options, "find_spec", lambda name: None)
+    without_aws.setattr(objects, "find_spec", lambda name: None)
     with pytest.raises(Unavailable, match=r"run `pip install .*boto3`"):
         BucketLogs("s3://bucket/prefix")
 
@@ -312,32 +312,32 @@ def test_variables_that_say_it_all_need_no_boto3(without_aws: pytest.MonkeyPatch
     without_aws.setenv("AWS_PROFILE", "work")
     without_aws.setenv("AWS_ACCESS_KEY_ID", "AKIA")
     without_aws.setenv("AWS_REGION", "eu-west-1")
-    assert cloud_options.options_for("s3") == {"disable_bulk_delete": True}
+    assert objects.options_for("s3") == {"disable_bulk_delete": True}
     without_aws.delenv("AWS_PROFILE")
     without_aws.delenv("AWS_REGION")
-    assert cloud_options.options_for("s3") == {"disable_bulk_delete": True}
+    assert objects.options_for("s3") == {"disable_bulk_delete": True}
 
 
 @pytest.fixture
 def without_azure(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
-    monkeypatch.setattr(cloud_options.os, "environ", {"HOME": "/"})
-    monkeypatch.setattr(cloud_options.shutil, "which", lambda name: None)
+    monkeypatch.setattr(objects.os, "environ", {"HOME": "/"})
+    monkeypatch.setattr(objects.shutil, "which", lambda name: None)
     return monkeypatch
 
 
 def test_azures_own_variables_are_read(without_azure: pytest.MonkeyPatch) -> None:
-    environment = cloud_options.os.environ
-    assert cloud_options.options_for("az") == {}
+    environment = objects.os.environ
+    assert objects.options_for("az") == {}
     environment["AZURE_STORAGE_ACCOUNT"] = "ours"
     environment["AZURE_STORAGE_KEY"] = "key=="
-    assert cloud_options.options_for("az") == {"account_name": "ours", "account_key": "key=="}
+    assert objects.options_for("az") == {"account_name": "ours", "account_key": "key=="}
 
 
 def test_a_connection_string_is_read(without_azure: pytest.MonkeyPatch) -> None:
-    cloud_options.os.environ["AZURE_STORAGE_CONNECTION_STRING"] = (
+    objects.os.environ["AZURE_STORAGE_CONNECTION_STRING"] = (
         "DefaultEndpointsProtocol=https;AccountName=ours;AccountKey=a2V5==;BlobEndpoint=http://127.0.0.1:1/ours;"
     )
-    assert cloud_options.options_for("az") == {
+    assert objects.options_for("az") == {
         "account_name": "ours",
         "account_key": "a2V5==",
         "endpoint": "http://127.0.0.1:1/ours",
@@ -345,11 +345,11 @@ def test_a_connection_string_is_read(without_azure: pytest.MonkeyPatch) -> None:
 
 
 def test_azures_sign_in_is_used_where_nothing_else_is_there(without_azure: pytest.MonkeyPatch) -> None:
-    without_azure.setattr(cloud_options.shutil, "which", lambda name: "/usr/bin/az")
-    cloud_options.os.environ["AZURE_STORAGE_ACCOUNT"] = "ours"
-    assert cloud_options.options_for("az") == {"account_name": "ours", "use_azure_cli": True}
-    cloud_options.os.environ["AZURE_CLIENT_ID"] = "machine"
-    assert cloud_options.options_for("az") == {"account_name": "ours"}
+    without_azure.setattr(objects.shutil, "which", lambda name: "/usr/bin/az")
+    objects.os.environ["AZURE_STORAGE_ACCOUNT"] = "ours"
+    assert objects.options_for("az") == {"account_name": "ours", "use_azure_cli": True}
+    objects.os.environ["AZURE_CLIENT_ID"] = "machine"
+    assert objects.options_for("az") == {"account_name": "ours"}
 
 
 def test_a_store_of_each_patience_is_made_once(monkeypatch: pytest.MonkeyPatch) -> None:

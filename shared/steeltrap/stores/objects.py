@@ -1,17 +1,21 @@
 """Objects in a bucket of S3 and what is compatible with it, of Google Cloud Storage or of Azure, through obstore.
 
-Here: requests, how long they may take, and the one map of foreign errors. Not here: what the objects mean.
+Here: requests, how long they may take, the one map of foreign errors, and what obstore doesn't find by itself of each
+cloud's credentials and endpoints. Not here: what the objects mean.
 """
 
 import logging
 import os
 import re
+import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from functools import cache
+from importlib.util import find_spec
 from math import inf
+from pathlib import Path
 from threading import Lock
 from typing import Any, Final, Literal, TypeVar
 from urllib.parse import urlsplit
@@ -27,7 +31,6 @@ from obstore.exceptions import (
 from obstore.store import from_url
 
 from ..errors import StoreUnreachable, TooLarge, Unavailable
-from .cloud_options import options_for
 from .data_folder import require_process
 
 T = TypeVar("T")
@@ -331,3 +334,79 @@ def _status(error: Exception) -> int:
     """The HTTP status in an error; 0 where there is none."""
     match = _STATUS.search(_text(error))
     return int(match[1]) if match else 0
+
+
+# Credentials, region and endpoint: what obstore leaves out. It finds AWS's and Google's variables, Google's application
+# default credentials, and the services that give credentials to a machine, a container or a function.
+
+_AWS_KEY: Final = "AWS_ACCESS_KEY_ID"
+_REGIONS: Final = ("AWS_REGION", "AWS_DEFAULT_REGION")
+_AZURE_NAMES: Final = {
+    "account_name": "AZURE_STORAGE_ACCOUNT",
+    "account_key": "AZURE_STORAGE_KEY",
+    "sas_key": "AZURE_STORAGE_SAS_TOKEN",
+}
+"""Azure's command line has names of its own for them."""
+_AZURE_PARTS: Final = {
+    "account_name": "AccountName",
+    "account_key": "AccountKey",
+    "sas_key": "SharedAccessSignature",
+    "endpoint": "BlobEndpoint",
+}
+_AZURE_SIGNS: Final = ("KEY", "TOKEN", "CLIENT_ID", "IDENTITY_ENDPOINT", "MSI_ENDPOINT", "TOKEN_FILE")
+
+
+def options_for(scheme: str) -> dict[str, Any]:
+    """The options for obstore beside a URL of this scheme. Raises Unavailable."""
+    if scheme == "s3":
+        # Objects are deleted one by one, and not every service that is like S3 deletes many in one request.
+        return {"disable_bulk_delete": True, **_aws(os.environ)}
+    if scheme == "az":
+        return _azure(os.environ)
+    return {}
+
+
+def _aws(environment: Mapping[str, str]) -> dict[str, Any]:
+    """A provider by boto3, which reads profiles and signs in as they say; nothing where the variables say it all."""
+    if _AWS_KEY in environment and any(name in environment for name in _REGIONS):
+        return {}
+    folder = Path.home() / ".aws"
+    keys = Path(environment.get("AWS_SHARED_CREDENTIALS_FILE", folder / "credentials"))
+    config = Path(environment.get("AWS_CONFIG_FILE", folder / "config"))
+    if not ("AWS_PROFILE" in environment or keys.expanduser().exists() or config.expanduser().exists()):
+        return {}
+    if find_spec("boto3") is None:
+        if _AWS_KEY in environment:
+            return {}
+        raise Unavailable(
+            "AWS profiles need boto3: run `pip install boto3`, or set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.",
+            retryable=False,
+            part="store",
+        )
+    from boto3.session import Session
+    from botocore.exceptions import BotoCoreError
+    from obstore.auth.boto3 import Boto3CredentialProvider
+
+    try:
+        session = Session()
+        if session.get_credentials() is None:
+            return {} if session.region_name is None else {"region": session.region_name}
+        return {"credential_provider": Boto3CredentialProvider(session)}
+    except BotoCoreError as error:
+        raise Unavailable(
+            "The AWS profile can't be used: check AWS_PROFILE and the files in ~/.aws.", retryable=False, part="store"
+        ) from error
+
+
+def _azure(environment: Mapping[str, str]) -> dict[str, Any]:
+    """The variables that Azure's command line reads; its own sign-in where nothing else is there."""
+    parts = dict(
+        part.split("=", 1) for part in environment.get("AZURE_STORAGE_CONNECTION_STRING", "").split(";") if "=" in part
+    )
+    options = {option: parts[name] for option, name in _AZURE_PARTS.items() if name in parts}
+    options |= {option: environment[name] for option, name in _AZURE_NAMES.items() if name in environment}
+    signs = [name for name in environment if name.startswith(("AZURE_", "IDENTITY_", "MSI_"))]
+    is_signed = any(name.endswith(_AZURE_SIGNS) for name in signs) or "account_key" in options or "sas_key" in options
+    if not is_signed and shutil.which("az") is not None:
+        return {**options, "use_azure_cli": True}
+    return options
