@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from ..stores.logs.folder import FolderLogs
     from ..stores.logs.postgres import PostgresLogs
     from ..stores.logs.probing import Fault
-    from ..stores.object_place import ObjectPlace
+    from ..stores.shared_folders import ObjectPlace
     from ..stores.sqlite.backup import Manifest, Restored
     from ..stores.sqlite.foreign import ForeignDatabase
     from ..stores.sqlite.opening import Inspection

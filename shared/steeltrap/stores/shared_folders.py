@@ -1,28 +1,66 @@
 """Folders that servers share: on this machine, or objects of a bucket or a database; and one that remembers what it
 read of another.
 
-Not here: what the files mean. Only `runtime` makes one.
+Here too: the requests that both kinds of objects answer, a bucket's by `objects` and a database's by `postgres_tables`,
+each of which needs a package of its own. Not here: what the files mean. Only `runtime` makes a folder.
 """
 
 import logging
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from itertools import islice
+from math import inf
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Protocol, TypeVar
 
 from ..errors import Unavailable
 from ..local_files import is_full
 from ..ports import Clock, SharedFolder
 from . import whole_files
 
-if TYPE_CHECKING:
-    from .object_place import ObjectPlace
-
 _log = logging.getLogger("steeltrap")
+T = TypeVar("T")
+
+
+class ObjectPlace(Protocol):
+    """Objects by their names, which are paths. Safe for threads. All methods raise Unavailable."""
+
+    url: str
+
+    def get(self, path: str, *, max_bytes: float = inf) -> bytes | None:
+        """An object's content; None where there is none. Raises TooLarge where it has more bytes than `max_bytes`."""
+        ...
+
+    def get_all(self, paths: Sequence[str]) -> list[bytes | None]:
+        """The contents of objects, None for those that aren't there."""
+        ...
+
+    def create(self, path: str, content: bytes) -> bool:
+        """Put an object where none is. False where one is, or the place says so."""
+        ...
+
+    def put(self, path: str, content: bytes) -> object:
+        """Put an object in the place of what is there."""
+        ...
+
+    def delete(self, path: str) -> None:
+        """Remove an object, if it is there."""
+        ...
+
+    def names(self, folder: str) -> Iterator[list[str]]:
+        """The names under `folder/`, without it, in pages."""
+        ...
+
+    def write_times(self, folder: str) -> Mapping[str, datetime]:
+        """The names under `folder/`, without it, and when the place wrote each of them."""
+        ...
+
+    def side_by_side(self, request: Callable[..., T], *arguments: Iterable[Any]) -> list[T]:
+        """The answers to many requests."""
+        ...
 
 
 class LocalFolder:
@@ -90,7 +128,7 @@ class LocalFolder:
 class ObjectFolder:
     """The objects under a folder of a bucket or a database, "" for those beside the logs."""
 
-    def __init__(self, objects: "ObjectPlace", folder: str) -> None:
+    def __init__(self, objects: ObjectPlace, folder: str) -> None:
         self._objects = objects
         self._folder = folder
 

@@ -3,7 +3,7 @@ client leaves."""
 
 from ...errors import NotFound, TooLarge
 from ...model import UserRef
-from ..object_place import ObjectPlace
+from ..shared_folders import ObjectPlace
 from . import check_apart, check_name
 
 __all__ = ["ObjectFiles"]

@@ -14,7 +14,7 @@ from typing import Final
 from ...errors import Unavailable
 from ...model import UserRef
 from ...ports import BaseName, Marker
-from ..object_place import ObjectPlace
+from ..shared_folders import ObjectPlace
 
 _log = logging.getLogger("steeltrap")
 
