@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from steeltrap.engine.importing import import_drafts
 from steeltrap.importers.running import BLOCK_ITEMS
@@ -21,8 +21,10 @@ from steeltrap.settings import Settings, read_settings
 from steeltrap.stores.dynamodb.client import READ_SECONDS, translate
 from steeltrap.stores.opensearch import Indices
 
-from .index_baseline import IndexBaseline
 from .stores import Store
+
+if TYPE_CHECKING:
+    from .index_baseline import IndexBaseline
 
 _IMPORT_SECONDS: Final = 120.0
 SETTLED: Final = timedelta(minutes=10)
@@ -39,7 +41,7 @@ class Place:
     door: Door
     settings: Settings
     settle: Callable[[], None]
-    baseline: IndexBaseline | None = None
+    baseline: "IndexBaseline | None" = None
 
 
 class LaterClock(SystemClock):
@@ -87,7 +89,7 @@ def opened(folder: Path, store: Store, *, embedder: str | None = None) -> Iterat
 
     try:
         door = runtime.open_door(settings, embedder=model, clock=clock)
-        from .opensearch_requests import Requests
+        from .index_baseline import IndexBaseline, Requests
 
         requests = Requests(settings.opensearch_url, settings.opensearch_index, aws.signing(settings))
         baseline = IndexBaseline(requests, door.embedder, documents)

@@ -6,9 +6,8 @@ import time
 from contextlib import ExitStack
 from typing import Final
 
-from .attack import KEYS, Attack, nothing
 from .imports import MIB, zip_of
-from .target import Target
+from .target import KEYS, Attack, Target, nothing
 from .texts import HARD, hard
 
 

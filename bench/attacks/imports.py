@@ -10,8 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from .attack import Attack, nothing
-from .target import Target
+from .target import Attack, Target, nothing
 from .texts import HARD, KIB
 
 MIB: Final = KIB * KIB

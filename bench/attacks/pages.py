@@ -3,8 +3,7 @@
 from collections.abc import Callable
 from typing import Final
 
-from .attack import Attack
-from .target import Target
+from .target import Attack, Target
 from .texts import HARD, hard
 
 

@@ -16,12 +16,11 @@ from steeltrap.cli.session import say
 from steeltrap.model import Caller, UserRef
 
 from ..servers import COMMAND, HttpServer, http_server
-from .attack import Attack, nothing
 from .hostile import ATTACKS
 from .imports import IMPORTS
 from .pages import PAGES
 from .probing import LONGEST
-from .target import Target
+from .target import Attack, Target, nothing
 from .texts import records
 from .tools import MCP, TOOLS
 

@@ -1,11 +1,12 @@
-"""The server under attack, as an attack sees it: calls of a user, whole forms, and connections that are left."""
+"""An attack, something that one user does beside which all others must be answered, and the server that it meets: calls
+of a user, whole forms, and connections that are left."""
 
 import http.client
 import json
 import socket
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -113,3 +114,30 @@ def form_of(name: str, content: bytes) -> tuple[bytes, str]:
     """A form with one file, and its content type."""
     head = f'--{_BOUNDARY}\r\nContent-Disposition: form-data; name="file"; filename="{name}"\r\n\r\n'
     return head.encode() + content + f"\r\n--{_BOUNDARY}--\r\n".encode(), f"multipart/form-data; boundary={_BOUNDARY}"
+
+
+HEADERS: Final = ("--auth", "headers")
+KEYS: Final = ("--auth", "keys")
+
+
+def _full(target: Target) -> None:
+    target.fill()
+
+
+@dataclass(frozen=True, slots=True)
+class Attack:
+    """An attack: `prepare`, which isn't measured, then `run`. `options` are the server's.
+
+    `prepare` usually gives the user 1,000 memories, of all kinds. An attack that is `whole` must be answered 200, all
+    of it.
+    """
+
+    name: str
+    run: Callable[[Target], object]
+    prepare: Callable[[Target], object] = _full
+    options: tuple[str, ...] = HEADERS
+    whole: bool = False
+
+
+def nothing(target: Target) -> None:
+    """Prepare nothing."""

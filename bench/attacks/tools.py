@@ -3,8 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from .attack import Attack
-from .target import Target
+from .target import Attack, Target
 from .texts import HARD, hard, within
 
 _TAGS: Final = [f"{i} {'x' * 120}" for i in range(64)]

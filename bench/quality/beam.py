@@ -9,8 +9,7 @@ from typing import Any, Final
 from steeltrap.errors import InvalidInput
 from steeltrap.model import Draft
 
-from .reading import parsed
-from .sets import Question, Space
+from .sets import Question, Space, parsed
 
 CHAT: Final = "chat.json"
 _PROBES: Final = "probing_questions.json"

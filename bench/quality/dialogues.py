@@ -14,8 +14,7 @@ from typing import Any, Final
 from steeltrap.errors import InvalidInput
 from steeltrap.model import Draft
 
-from .reading import parsed, text, turn_ids
-from .sets import Question, Space
+from .sets import Question, Space, parsed, text, turn_ids
 
 _REALTALK: Final = "Chat_*.json"
 _KINDS: Final = {1: "multi-hop", 2: "temporal", 3: "commonsense"}

@@ -8,8 +8,7 @@ from steeltrap.errors import InvalidInput
 
 from .. import locomo
 from . import beam, dialogues, jsonl, longmemeval, precision
-from .reading import text
-from .sets import QuestionSet, Space
+from .sets import QuestionSet, Space, text
 
 
 def read(path: Path) -> QuestionSet:

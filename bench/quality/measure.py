@@ -9,15 +9,14 @@ from typing import Any, Final
 from steeltrap.errors import InvalidInput, NotFound
 from steeltrap.ranking.weights import WEIGHTS, Weights
 
+from ..locomo import corrected
 from ..stores import Store
 from .asking import ask
 from .baselines import measure as baselines_of
 from .formats import read
-from .labels import corrected
-from .reading import parsed
 from .scorecard import Kept, kept, scorecard
 from .scoring import changes, scores
-from .sets import QuestionSet
+from .sets import QuestionSet, parsed
 
 RULES: Final = tuple(field.name for field in fields(Weights) if field.name != "vector")
 """The ranking rules that can be switched off."""

@@ -13,8 +13,7 @@ from typing import Any, Final
 from steeltrap.errors import InvalidInput
 from steeltrap.model import Draft
 
-from .reading import parsed
-from .sets import Question, Space
+from .sets import Question, Space, parsed
 
 BELIEFS: Final = "beliefs.seed.json"
 _CASES: Final = "retrieval.cases.json"
