@@ -161,17 +161,19 @@ class SteeltrapStore(BaseStore):
     def _candidates(self, op: SearchOp) -> Iterator[dict[str, Any]]:
         """Memories below the namespace, best or newest first, page by page."""
         at, size = 0, max(1, min(op.limit + op.offset, _PAGE))
-        where: dict[str, Any] = {"scope": scope_of(op.namespace_prefix[:_LEVELS]), "metadata": _pushed(op.filter or {})}
+        where: dict[str, Any] = {"scope": scope_of(op.namespace_prefix[:_LEVELS])}
+        if op.filter:
+            where["metadata"] = _pushed(op.filter)
         while True:
             page: Sequence[Mapping[str, Any]]
             if op.query:
                 size = min(size, _SEARCHED - at)
-                found = self._client.core.search(query=op.query, limit=size, offset=at, **where)
+                answer = self._client.call("core.search", query=op.query, limit=size, offset=at, **where)
                 # A later page may be empty because there are no more.
-                page = found["results"] if at else answered(found)
+                page = answer["results"] if at else answered(answer)
             else:
-                page = self._client.core.list(limit=size, offset=at, **where)["memories"]
-            yield from map(dict, page)
+                page = self._client.call("core.list", limit=size, offset=at, **where)["memories"]
+            yield from cast("Sequence[dict[str, Any]]", page)
             at += len(page)
             if len(page) < size or (op.query and at > _PAGE):
                 return
