@@ -23,7 +23,7 @@ from steeltrap.stores.dynamodb.documents import documents
 from steeltrap.stores.dynamodb.keys import WRITTEN, memory_table, usage_table
 from steeltrap.stores.dynamodb.store import connecting
 
-SECONDS = 10.0
+SECONDS = 60.0
 _ACCOUNT = {"region_name": "us-east-1", "aws_access_key_id": "test", "aws_secret_access_key": "test"}
 _PATIENCE = 20.0
 _numbers = count()

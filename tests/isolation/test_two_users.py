@@ -49,9 +49,17 @@ class World:
 
     def __post_init__(self) -> None:
         embedder, clock = HashedWords(), SettableClock()
+        clock.stand()  # a call that a busy machine cuts short in one world alone would tell them apart
         self.store = self.open_store(self.folder, embedder, clock)
         files = FolderFiles(self.folder)
         self.door = Door(catalogue=CATALOGUE, store=self.store, embedder=embedder, clock=clock, files=files)
+
+    def fill(self, tool: str, arguments: JsonObject, caller: Caller = EVE) -> Any:
+        """The answer of a call that must succeed: in a world that lacks something Eve would see that."""
+        result = self.invoke(tool, arguments, caller)
+        assert result.error is None, result.error
+        assert result.outcome is None or result.outcome.kind != "degraded", result.outcome
+        return result.body
 
     def invoke(self, tool: Tool | str, arguments: object, caller: Caller = EVE) -> Result:
         with pytest.MonkeyPatch.context() as patch:
@@ -63,9 +71,9 @@ def _fill(world: World) -> list[str]:
     """Eve's memories, and Ana's where she is; Ana's ids."""
     own = [{"content": f"Eve keeps otter {i} by the pond", "tags": ["mine"], "scope": "pond"} for i in range(6)]
     for memory in own[:3]:
-        world.invoke("core.save", memory)
-    world.invoke("core.batch_save", {"items": own[3:]})
-    world.invoke("core.append_messages", {"messages": [{"role": "user", "content": "Eve said heron"}]})
+        world.fill("core.save", memory)
+    world.fill("core.batch_save", {"items": own[3:]})
+    world.fill("core.append_messages", {"messages": [{"role": "user", "content": "Eve said heron"}]})
     if not world.with_ana:
         return []
     numbers, world.numbers = world.numbers, itertools.count(1)
@@ -82,13 +90,13 @@ def _fill(world: World) -> list[str]:
         }
         for i in range(12)
     ]
-    ids = [world.invoke("core.save", memory, ANA).body["id"] for memory in memories[:4]]
-    ids += world.invoke("core.batch_save", {"items": memories[4:]}, ANA).body["ids"]
-    world.invoke("core.update", {"id": ids[0], "content": "zqheron sleeps"}, ANA)
-    world.invoke("core.delete", {"id": ids[1]}, ANA)
-    world.invoke("core.associate", {"id": ids[2], "target_id": ids[3]}, ANA)
+    ids = [world.fill("core.save", memory, ANA)["id"] for memory in memories[:4]]
+    ids += world.fill("core.batch_save", {"items": memories[4:]}, ANA)["ids"]
+    world.fill("core.update", {"id": ids[0], "content": "zqheron sleeps"}, ANA)
+    world.fill("core.delete", {"id": ids[1]}, ANA)
+    world.fill("core.associate", {"id": ids[2], "target_id": ids[3]}, ANA)
     said = {"messages": [{"role": "user", "content": "zqheron was said", "speaker": "zqana"}]}
-    ids += world.invoke("core.append_messages", said, ANA).body["ids"]
+    ids += world.fill("core.append_messages", said, ANA)["ids"]
     world.numbers = numbers
     return ids
 

@@ -78,8 +78,12 @@ def opening(kind: Kind) -> Iterator[Opening]:
 @contextmanager
 def parts() -> Iterator["Parts"]:
     """The real parts, with tables that are gone in the end."""
+    from steeltrap.stores.dynamodb import searching
+
     connect = cache(dynamodb_stores.local(dynamodb_url()))
-    with ExitStack() as stack:
+    with ExitStack() as stack, pytest.MonkeyPatch.context() as patch:
+        # On a busy machine the index may take seconds: an answer without it would be another one.
+        patch.setattr(searching, "INDEX_SECONDS", dynamodb_stores.SECONDS)
         tables = stack.enter_context(dynamodb_stores.tables(connect, fetches=True))
         yield Parts(connect, tables, stack)
 
