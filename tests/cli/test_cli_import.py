@@ -308,6 +308,21 @@ def test_what_is_piped_in_is_imported_once(run, piped, options, written):
     assert run("imports").stdout.count("  stdin\n") == 2
 
 
+def test_an_empty_path_is_not_the_current_folder(run, tmp_path, monkeypatch):
+    (tmp_path / "diary.md").write_text("# Weather\n\nIt rains.\n")
+    monkeypatch.chdir(tmp_path)
+    for command in (
+        ("import", ""),
+        ("import", "diary.md", "--data", ""),
+        ("list", "--data", ""),
+        ("recall", "rain", "--data="),
+    ):
+        refused = run(*command)
+        assert (refused.exit_code, refused.stdout) == (2, "")
+        assert "is empty; give one, such as `.` for the current folder." in refused.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["diary.md"]
+
+
 def test_other_messages_that_are_piped_in_are_another_conversation(run, ask):
     for piped in (MESSAGES, MESSAGES.replace(b"rains", b"snows")):
         assert run("import", "-", input=piped).exit_code == 0

@@ -313,4 +313,7 @@ def test_what_is_remembered_may_have_happened_before(run, ask):
     run("remember", "Moved to Faro", "--happened", "2026-01-31")
     [memory] = ask("core.list")["memories"]
     assert memory["occurred_at"] == "2026-01-31"
-    assert run("remember", "Moved to Lisbon", "--happened", "soon").exit_code == 2
+    for command in (("remember", "Moved to Lisbon"), ("edit", memory["id"])):
+        refused = run(*command, "--happened", "soon")
+        assert (refused.exit_code, refused.stdout) == (2, "")
+        assert refused.stderr == "--happened must be a time such as '2026-01-31T09:30:00Z'.\n"

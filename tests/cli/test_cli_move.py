@@ -98,6 +98,15 @@ def test_a_place_where_nobody_has_memories_is_no_move_of_nothing(run, data, tmp_
         assert [run("move", source, target).exit_code for _ in range(2)] == [0, 0]
 
 
+@pytest.mark.parametrize("places", [("", "target"), ("source", "")])
+def test_an_empty_place_is_not_the_current_folder(run, tmp_path, monkeypatch, places):
+    monkeypatch.chdir(tmp_path)
+    refused = run("move", *places)
+    assert (refused.exit_code, refused.stdout) == (2, "")
+    assert refused.stderr == "One of the places is empty: give a folder, a URL or `aws`.\n"
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_who_cant_be_moved_is_named_and_the_others_are_moved(run, data, tmp_path, url):
     for user in ("ana", "bob"):
         run("remember", "the heron stands in the reeds", "--user", user)

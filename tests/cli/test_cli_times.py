@@ -127,6 +127,19 @@ def test_the_ends_of_the_calendar_are_shown_in_every_zone(run, at, ask, monkeypa
     assert "UTC" in run("list").stdout
 
 
+def test_what_happened_is_told_in_local_times_and_those_with_a_zone(run, at, ask, monkeypatch):
+    monkeypatch.setenv("STEELTRAP_TIMEZONE", "Asia/Tokyo")
+    for when, stored in (
+        ("2026-02-01 20:30", "2026-02-01T11:30:00Z"),
+        ("2026-02-02T11:30Z", "2026-02-02T11:30:00Z"),
+        ("2026-02-03", "2026-02-03"),
+    ):
+        id = json.loads(run("remember", "Ana likes tea", "--happened", when, "--json").stdout)["id"]
+        assert ask("core.get", id=id)["occurred_at"] == stored
+        assert run("edit", id, "--happened", "2026-02-01T09:00").exit_code == 0
+        assert ask("core.get", id=id)["occurred_at"] == "2026-02-01T00:00:00Z"
+
+
 def test_as_of_takes_local_times_and_those_with_a_zone(run, at, monkeypatch):
     saved(run, "Ana likes tea")
     at(NOON + timedelta(days=1))

@@ -11,6 +11,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from decimal import Decimal
+from enum import IntEnum, StrEnum
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -383,6 +384,18 @@ def test_arguments_of_python_are_sent_as_json(door: Door) -> None:
         assert client.core.get(id=str(UUID(saved["id"])))["tags"] == ["drinks"]
 
 
+class Weekday(IntEnum):
+    """An enumeration of numbers, as programs pass its members."""
+
+    MON = 1
+
+
+class Word(StrEnum):
+    """One of texts."""
+
+    TEA = "tea"
+
+
 @pytest.fixture(params=["a server", "a folder"])
 def anywhere(request: pytest.FixtureRequest, door: Door, tmp_path: Path) -> Iterator[Client]:
     """A client of a server, and one of a folder."""
@@ -395,7 +408,7 @@ def anywhere(request: pytest.FixtureRequest, door: Door, tmp_path: Path) -> Iter
 def test_values_of_python_are_one_memory_over_a_server_and_in_a_folder(anywhere: Client) -> None:
     then, id = datetime(2026, 1, 2, 3, tzinfo=UTC), UUID("3f2b8c1e-9d4a-4f6b-8a2e-1c5d7e9f0a3b")
     metadata: dict[Any, Any] = {"at": then, "day": then.date(), "id": id, "set": {1}, "pair": (1, {2}), 7: {None: True}}
-    metadata |= {"own": UserString("a text"), 1.5: 2}
+    metadata |= {"own": UserString("a text"), 1.5: 2, "member": Weekday.MON, "word": Word.TEA}
     anywhere.call("core.put", items=[{"id": id, "content": "Ana likes tea.", "metadata": metadata}])
     assert anywhere.call("core.get", id=id)["metadata"] == {
         "at": "2026-01-02T03:00:00+00:00",
@@ -406,7 +419,20 @@ def test_values_of_python_are_one_memory_over_a_server_and_in_a_folder(anywhere:
         "7": {"null": True},
         "own": "a text",
         "1.5": 2,
+        "member": 1,
+        "word": "tea",
     }
+
+
+@pytest.mark.parametrize("member", [Weekday.MON, Word.TEA])
+def test_a_member_of_an_enumeration_is_its_number_or_its_text_everywhere(
+    anywhere: Client, member: IntEnum | Word
+) -> None:
+    if isinstance(member, Word):
+        assert anywhere.call("core.save", content=member)["version"] == 1
+    else:
+        with pytest.raises(InvalidInput, match=r"`content` must be a string .*; got 1\."):
+            anywhere.call("core.save", content=member)
 
 
 @pytest.mark.parametrize(

@@ -216,6 +216,7 @@ def test_a_header_asks_for_secrets_to_be_replaced_or_refused(local: httpx.Client
     ("name", "meant"),
     [
         ("X-Steeltrap-Secret", "X-Steeltrap-Secrets"),
+        ("X_Steeltrap_Secrets", "X-Steeltrap-Secrets"),
         ("Steeltrap-Secrets", "X-Steeltrap-Secrets"),
         ("X-Steel-Trap-Secrets", "X-Steeltrap-Secrets"),
         ("X-Steeltrap_Secrets", "X-Steeltrap-Secrets"),

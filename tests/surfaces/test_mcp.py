@@ -1,5 +1,6 @@
 """MCP adds the list of tools, structured content, `_meta`, protocol errors, a clean stdout."""
 
+import gzip
 import json
 import os
 import re
@@ -131,6 +132,23 @@ def test_what_is_no_message_is_a_bad_request(local: httpx.Client, body: bytes) -
     assert "Traceback" not in answer.text
 
 
+_OVER_HTTP = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
+
+
+def test_a_message_may_begin_with_a_byte_order_mark(local: httpx.Client) -> None:
+    body = b"\xef\xbb\xbf" + message(1, "ping").encode()
+    answer = local.post("/mcp/core", content=body, headers=_OVER_HTTP)
+    assert (answer.status_code, answer.json()["result"]) == (200, {})
+
+
+def test_a_compressed_message_is_refused_as_such(local: httpx.Client) -> None:
+    body, headers = gzip.compress(message(1, "ping").encode()), {**_OVER_HTTP, "Content-Encoding": "gzip"}
+    answer = local.post("/mcp/core", content=body, headers=headers)
+    assert answer.status_code == 415
+    assert "without `Content-Encoding`" in answer.json()["detail"]
+    assert answer.headers["Accept-Encoding"] == "identity"
+
+
 @pytest.mark.parametrize(
     ("headers", "said"),
     [
@@ -218,7 +236,9 @@ def test_every_call_of_a_file_is_answered_and_stored_before_the_end(tmp_path: Pa
 
 
 def test_a_file_that_ends_within_a_message_loses_that_one_alone(tmp_path: Path) -> None:
-    given = "\n".join([message(1, "initialize", **_HELLO), message(2, "ping"), message(3, "ping")[:-7]]).encode()
+    given = "\n".join([message(1, "initialize", **_HELLO), message(2, "ping"), message(3, "ping")[:-7]]).encode(
+        "utf-8-sig"
+    )
     with stdio(tmp_path, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as server:
         answers, _ = server.communicate(given, timeout=100)
     assert {json.loads(line).get("id") for line in answers.splitlines()} - {None} == {1, 2}

@@ -104,6 +104,13 @@ def test_a_path_that_cant_be_a_folder_is_told_when_it_is_opened_and_nothing_is_m
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
+def test_an_empty_folder_is_not_the_current_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InvalidInput, match="`folder` is empty"):
+        open_memory("", embedder=HashedWords())
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_memory_says_whose_it_is_and_what_it_can_do(tmp_path: Path) -> None:
     with open_memory(tmp_path, user="ana", embedder=HashedWords()) as memory:
         assert repr(memory) == f"<Memory of user 'ana' in {tmp_path}>"

@@ -6,12 +6,14 @@ import shlex
 import subprocess
 import sys
 import tempfile
+from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any, Final
 
 import typer
 
 from ..errors import InvalidInput, MemoryNotFound, NotFound, SteeltrapError
+from ..record import read_when
 from ..text.limits import canonical
 from . import terminal
 from .session import CliSession, advise, beyond, complain, read_stdin, say, write_json
@@ -20,7 +22,8 @@ from .terminal import confirm_forgetting, on_memory
 
 Limit = Annotated[int, typer.Option("--limit", metavar="N", min=1, max=1000, help="Maximum number of memories.")]
 Happened = Annotated[
-    str | None, typer.Option("--happened", metavar="DATE", help="When it happened, such as 2026-01-31.")
+    str | None,
+    typer.Option("--happened", metavar="TIME", help="When it happened, such as 2026-01-31. Local time."),
 ]
 Offset = Annotated[int, typer.Option("--offset", metavar="N", min=0, help="Number of memories to skip.")]
 
@@ -38,7 +41,7 @@ def remember(
 ) -> None:
     """Save one memory."""
     content = read_stdin() if content == "-" else content
-    saved = memory.ask("core.save", content=content, tags=tag, scope=scope, occurred_at=happened)
+    saved = memory.ask("core.save", content=content, tags=tag, scope=scope, occurred_at=_happened(memory, happened))
     if as_json:
         return write_json(saved)
     say(f"Remembered as {saved['id']} in {saved['scope']}.")
@@ -265,6 +268,20 @@ def revise(
     return None
 
 
+def _happened(memory: CliSession, typed: str | None) -> str | None:
+    """When something happened, as tools take it: a day, or the time in UTC that was typed in local time.
+
+    Raises InvalidInput.
+    """
+    if typed is None:
+        return None
+    try:
+        is_day = not isinstance(read_when(typed), datetime)
+    except ValueError as error:
+        raise InvalidInput(f"--happened {error}.") from None
+    return typed if is_day else Reader.of(memory).utc(typed)
+
+
 @on_memory("data", "user", "agent", "conversation")
 def edit(
     memory: CliSession,
@@ -293,7 +310,7 @@ def edit(
         raise InvalidInput("Give --tag or --no-tags, not both.")
     if content is not None and canonical(content.strip()):
         raise InvalidInput("`edit` changes one memory: the second argument is its new text, and this one is an id.")
-    changes: dict[str, Any] = {"scope": scope, "occurred_at": happened, "pinned": pinned}
+    changes: dict[str, Any] = {"scope": scope, "occurred_at": _happened(memory, happened), "pinned": pinned}
     changes["tags"] = [] if no_tags else tag
     old = existing(memory, id)
     draft = None

@@ -86,10 +86,21 @@ def _beginning(choices: dict[str, str], incomplete: str) -> Choices:
     return [(word, help) for word, help in choices.items() if word.startswith(incomplete)][:_MOST_CHOICES]
 
 
+def path_typed(text: str) -> Path:
+    """The path that was typed. Raises InvalidInput for an empty one, as of a variable that isn't set: it would be the
+    current folder."""
+    if not text:
+        raise InvalidInput("The path of a file or folder is empty; give one, such as `.` for the current folder.")
+    return Path(text)
+
+
 Data = Annotated[
     Path | None,
     typer.Option(
-        "--data", metavar="FOLDER", help="Folder where memories are stored (STEELTRAP_DATA, else ~/.steeltrap)."
+        "--data",
+        metavar="FOLDER",
+        parser=path_typed,
+        help="Folder where memories are stored (STEELTRAP_DATA, else ~/.steeltrap).",
     ),
 ]
 User = Annotated[str | None, typer.Option("--user", metavar="ID", help="The user's id (STEELTRAP_USER, else local).")]

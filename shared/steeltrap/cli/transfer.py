@@ -209,7 +209,11 @@ _EXPORT_SECONDS = 24 * 3600.0
 def import_(
     path: Annotated[
         Path | None,
-        typer.Argument(metavar="PATH", help="A file, a ZIP archive as downloaded, or a folder; `-` reads stdin."),
+        typer.Argument(
+            metavar="PATH",
+            parser=terminal.path_typed,
+            help="A file, a ZIP archive as downloaded, or a folder; `-` reads stdin.",
+        ),
     ] = None,
     undo: Annotated[
         str | None,

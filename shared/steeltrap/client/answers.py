@@ -18,6 +18,7 @@ from ..text.json_limits import MAX_JSON_DEPTH, Path, check_json, path_text
 from ..version import VERSION
 
 _SHOWN: Final = 200
+_PLAIN: Final = frozenset({type(None), bool, int, float, str})
 _MOST_REPEATED: Final = 1 << 18
 """Values that may be sent again because lists share them. Thirty lists that hold the next one twice mean a billion."""
 
@@ -116,7 +117,7 @@ class _Sending:
         self._repeated = 0
 
     def plain(self, value: Any, path: Path, depth: int) -> Any:
-        if value is None or isinstance(value, str | int | float) or depth > MAX_JSON_DEPTH:
+        if type(value) in _PLAIN or depth > MAX_JSON_DEPTH:
             return value
         form = _form(value)
         if not isinstance(form, dict | list):
@@ -144,6 +145,13 @@ def _form(value: object) -> object:
     """A text, an object or a list in place of a value that JSON can't hold; itself where there is none."""
     if isinstance(value, dict | list):
         return value
+    # Of a class of its own, such as a member of an IntEnum.
+    if isinstance(value, str):
+        return str.__str__(value)
+    if isinstance(value, int):
+        return int.__int__(value)
+    if isinstance(value, float):
+        return float.__float__(value)
     if isinstance(value, date):  # a datetime is one too
         return value.isoformat()
     if isinstance(value, UUID | UserString):

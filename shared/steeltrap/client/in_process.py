@@ -11,7 +11,7 @@ from pathlib import Path
 from threading import Event
 from typing import Any
 
-from ..errors import SteeltrapError
+from ..errors import InvalidInput, SteeltrapError
 from ..invoke import Door, Result
 from ..model import Caller, JsonObject, UserRef
 from ..ports import Clock, Embedder
@@ -149,6 +149,8 @@ def open_memory(
     `embedder` is a setting's name (`static-256`) or an object that embeds. Raises InvalidInput, and Unavailable for a
     folder that can't be one.
     """
+    if folder is not None and not os.fspath(folder):
+        raise InvalidInput("`folder` is empty: give a path, or leave it out for the folder of the settings.")
     embedder_name = embedder if isinstance(embedder, str) else None
     custom_embedder = None if isinstance(embedder, str) else embedder
     settings = read_settings(

@@ -183,6 +183,8 @@ def _for_each(
 
 
 def _settings_of(place: str) -> Settings:
+    if not place:
+        raise InvalidInput("One of the places is empty: give a folder, a URL or `aws`.")
     if "://" in place or place == "aws":
         return read_settings(source="argument", store=place)
     return read_settings(store="sqlite", data=Path(place).expanduser().absolute())

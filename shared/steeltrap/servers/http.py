@@ -137,7 +137,7 @@ def check_names(names: Iterable[str]) -> None:
             continue
         from difflib import get_close_matches
 
-        if near := get_close_matches(name[:_LONGEST_NAME], _OF_CALLS, 1, _LIKENESS):
+        if near := get_close_matches(name[:_LONGEST_NAME].replace("_", "-"), _OF_CALLS, 1, _LIKENESS):
             raise InvalidInput(f"There is no header {show(name)}; did you mean `{_OF_CALLS[near[0]]}`?")
 
 
@@ -206,10 +206,15 @@ def media_refusal(media_type: str | None, encoding: str | None) -> Reply | None:
     if not _is_json(media_type):
         refusal = InvalidInput("Send the arguments as JSON, with the header `Content-Type: application/json`.")
         return error_reply(refusal, status=415)
-    if encoding is not None and encoding.lower() != "identity":
-        refusal = InvalidInput("Send the body as it is, without `Content-Encoding`: compressed ones are not read.")
-        return error_reply(refusal, status=415, headers={"Accept-Encoding": "identity"})
-    return None
+    return encoding_refusal(encoding)
+
+
+def encoding_refusal(encoding: str | None) -> Reply | None:
+    """415 for a body that its Content-Encoding declares as compressed, else None."""
+    if encoding is None or encoding.lower() == "identity":
+        return None
+    refusal = InvalidInput("Send the body as it is, without `Content-Encoding`: compressed ones are not read.")
+    return error_reply(refusal, status=415, headers={"Accept-Encoding": "identity"})
 
 
 def wrong_method_reply(method: str, allowed: str = "POST") -> Reply:

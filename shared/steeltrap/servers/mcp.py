@@ -426,7 +426,7 @@ async def _lines_of_stdin() -> AsyncIterator[str]:
     async with receiver:
         async for line in receiver:
             if line.strip():
-                yield line
+                yield line.removeprefix("\ufeff")  # a byte order mark, as PowerShell writes it
 
 
 def _read_stdin() -> bytes:

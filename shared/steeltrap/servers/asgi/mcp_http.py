@@ -1,6 +1,7 @@
 """MCP over streamable HTTP: stateless, answers as JSON, one endpoint a toolset."""
 
 import json
+from codecs import BOM_UTF8
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
@@ -18,8 +19,8 @@ from ...invoke import Door, refusal
 from ...model import Caller, Permissions
 from ...text.schemas import Bounds
 from ...tools import MAX_BODY_BYTES, Toolset
-from ..auth.identity import Identity
-from ..http import error_reply, wrong_method_reply
+from ..auth.identity import Identity, one_header
+from ..http import encoding_refusal, error_reply, wrong_method_reply
 from ..mcp import TOOLSET, Context, create_server
 from .admission import Admission, Place
 from .middleware import send_reply
@@ -69,6 +70,9 @@ class McpEndpoint:
             await send_reply(wrong_method_reply(scope["method"]), send)
             return
         try:
+            if (compressed := encoding_refusal(one_header(scope, "Content-Encoding"))) is not None:
+                await send_reply(compressed, send)
+                return
             if (bounds := self._bounds) is None:
                 bounds = await to_thread.run_sync(self.prepare)  # while others' calls go on
             admitted = self._admission.admitted(scope, receive, bounds, self._what)
@@ -141,8 +145,9 @@ def _check_scope(body: bytearray, toolset: Toolset, permissions: Permissions) ->
 
 
 def _replayed(body: bytearray, receive: Receive) -> Receive:
-    """Receives a body that was read already, then what comes after it."""
-    messages: list[Message] = [{"type": "http.request", "body": bytes(body), "more_body": False}]
+    """Receives a body that was read already, without a byte order mark, then what comes after it."""
+    content = bytes(body.removeprefix(BOM_UTF8))
+    messages: list[Message] = [{"type": "http.request", "body": content, "more_body": False}]
 
     async def replay() -> Message:
         return messages.pop() if messages else await receive()
