@@ -42,7 +42,6 @@ Times = dict[str, list[float]]
 
 
 def measure(size: int) -> JsonObject:
-    """The figures."""
     corpus = Corpus()
     texts = list(corpus.texts(size))
     with ExitStack() as stack:

@@ -228,7 +228,6 @@ def _retrieve(door: Door, caller: Caller, question: str) -> None:
 
 
 def save(door: Door, caller: Caller, content: str) -> None:
-    """A save of one user."""
     _ask(door, "core.save", {"content": content}, caller)
 
 

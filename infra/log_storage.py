@@ -88,7 +88,6 @@ class LogStorage(Construct):
         }
 
     def arns(self, grant: Grant) -> list[str]:
-        """The ARNs of what a grant is for."""
         match grant.resource:
             case "entries":
                 return [self.entries.attr_arn]

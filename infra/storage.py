@@ -80,7 +80,6 @@ class Storage(Construct):
         }
 
     def arns(self, grant: Grant) -> list[str]:
-        """The ARNs of what a grant is for."""
         table = self.memories.arn
         match grant.resource:
             case "memories":

@@ -39,7 +39,6 @@ def write(path: Path, figures: Mapping[str, Figures]) -> None:
 
 
 def page(figures: Mapping[str, Figures]) -> str:
-    """The page for the figures by set."""
     links = "".join(f'<a href="#set-{n}">{escape(name)}</a>' for n, name in enumerate(figures))
     sets = "\n".join(f'<section id="set-{n}">\n{_set(*one)}\n</section>' for n, one in enumerate(figures.items()))
     return f"""<!doctype html>

@@ -116,7 +116,6 @@ def scores(answered: Answered) -> Scores:
 
 
 def _recall(answered: Answered) -> Scores:
-    """The scores of the answer of `recall`."""
     recalled, question = answered.recalled, answered.question
     if recalled is None:
         return {}

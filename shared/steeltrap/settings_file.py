@@ -18,7 +18,6 @@ _MAX_BYTES: Final = 256 * 1024
 
 
 def path_in(folder: str | Path) -> Path:
-    """Where the settings of a data folder are."""
     return Path(folder) / NAME
 
 

@@ -127,7 +127,6 @@ class Tool:
 
     @cached_property
     def answer_schema(self) -> JsonObject:
-        """The JSON Schema of the answer."""
         return plain_schema(self.answer_adapter.json_schema(mode="serialization"), optional_nulls=True)
 
     @cached_property

@@ -97,7 +97,6 @@ def commands_in(part: ConfigPart) -> list[list[str]]:
 
 
 def _lines_of(part: ConfigPart) -> str:
-    """The part as the lines of a JSON file."""
     lines: dict[str, Any] = {"hooks": {event: [hook] for event, hook in part.hooks.items()}} if part.hooks else {}
     if part.server is not None:
         (section, name), entry = part.server

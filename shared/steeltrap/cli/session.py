@@ -49,7 +49,6 @@ _CODES: Final = {
 
 
 def exit_code(error: SteeltrapError) -> Exit:
-    """The exit code that stands for an error."""
     return Exit.QUOTA if isinstance(error, OverQuota) else _CODES.get(error.code, Exit.OTHER)
 
 

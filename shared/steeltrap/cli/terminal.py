@@ -34,7 +34,6 @@ _LATEST_IDS: Final = 1000
 
 
 def toolset_choices(incomplete: str) -> Choices:
-    """The names of toolsets."""
     from ..toolsets import CATALOGUE
 
     return _beginning({name: f"{len(toolset.tools)} tools" for name, toolset in CATALOGUE.toolsets.items()}, incomplete)

@@ -286,7 +286,6 @@ def text_id(call: Call, memory: Memory) -> str:
 
 
 def first_image(call: Call, memory: Memory) -> Memory:
-    """A memory as it was first saved."""
     earlier = call.space.revisions(memory.id, limit=1) if memory.version > 1 else []
     return earlier[0].memory if earlier else memory
 

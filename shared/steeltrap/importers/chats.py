@@ -114,7 +114,6 @@ def is_chatgpt(body: JsonObject) -> bool:
 
 
 def chatgpt_parts(value: Value, number: int, where: str, at: int, filing: Filing) -> Iterator[Part]:
-    """The conversation of a value."""
     body = value.value if isinstance(value.value, dict) else {}
     where = titled(where, number, body.get("title"))
     try:

@@ -206,7 +206,6 @@ def is_object(body: JsonObject) -> bool:
 
 
 def object_parts(value: Value, number: int, where: str, at: int, filing: Filing) -> Iterator[Part]:
-    """The memory of an object."""
     body = value.value
     if not isinstance(body, dict) or not is_object(body) or not body["content"].strip():
         raise InvalidInput(_FORM)

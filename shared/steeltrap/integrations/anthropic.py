@@ -137,7 +137,6 @@ def _clear(client: Client) -> str:
 
 
 def _paths(client: Client) -> Iterator[str]:
-    """The paths of all files."""
     for row in entries(client, _SCOPE, page=_PAGE):
         path = row.get("metadata", {}).get("path")
         if isinstance(path, str) and path.startswith(ROOT):

@@ -189,7 +189,6 @@ def record_of(entry: MemoryEntry, app: str, custom: Mapping[str, object] | None 
 
 
 def entry_of(row: Row) -> MemoryEntry:
-    """The entry of a memory."""
     metadata = row.get("metadata", {})
     author = metadata.get("author")
     role = "user" if author in ("user", None) else "model"

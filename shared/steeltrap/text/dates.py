@@ -41,7 +41,6 @@ def is_day(at: When) -> bool:
 
 
 def in_zone(at: datetime, zone: tzinfo | None) -> datetime:
-    """The moment in a zone."""
     try:
         return at.astimezone(zone)
     except OverflowError:  # the first and the last day that there are
@@ -213,5 +212,4 @@ def _midnights(day: date | None, zone: tzinfo | None) -> tuple[int, int]:
 
 
 def day_at(micros: int, zone: tzinfo | None) -> date:
-    """The day of a moment in a zone."""
     return day_in(from_micros(micros), zone)

@@ -62,7 +62,6 @@ def file_scope(path: str) -> str:
 
 
 def parent(path: str) -> str:
-    """The directory that a path is in."""
     return path.rpartition("/")[0]
 
 

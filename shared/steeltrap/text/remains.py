@@ -90,7 +90,6 @@ def merged_from(memory: Memory) -> set[str]:
 
 
 def said_by(turn: Memory) -> Message:
-    """The message that a turn is."""
     message = turn.messages[0] if turn.messages else Message(role="user", content=turn.content)
     return replace(message, content=turn.content, time=turn.occurred_at or turn.created_at)
 

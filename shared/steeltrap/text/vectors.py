@@ -14,7 +14,6 @@ Vector = tuple[float, ...]
 
 
 def numbers(embedding: Embedding) -> Vector:
-    """The numbers of an embedding."""
     return unpack(f"<{len(embedding) // 4}f", embedding)
 
 

@@ -126,7 +126,6 @@ class ClaimNames:
 
 
 def claim_names(settings: Settings) -> ClaimNames:
-    """The claims that the settings name."""
     return ClaimNames(
         user=settings.user_claim,
         agent=settings.agent_claim,

@@ -64,7 +64,6 @@ def _kinds(tokens: Sequence[Token]) -> set[str]:
 
 
 def _text_of(token: Token) -> str:
-    """The text that a token says."""
     if token.type in ("fence", "code_block"):
         return token.content.strip("\n")
     return "".join(_plain(child) for child in token.children or ())

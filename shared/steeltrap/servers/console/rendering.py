@@ -242,7 +242,6 @@ def highlight(value: str, words: Sequence[str]) -> Markup:
 
 
 def words(query: str) -> list[str]:
-    """The words of a query."""
     return _WORD.findall(query)[:32]
 
 
@@ -425,8 +424,6 @@ def _environment() -> Environment:
 
 @dataclass(frozen=True, slots=True)
 class Rendering:
-    """Renders the templates."""
-
     environment: Environment = field(default_factory=_environment)
 
     def render(self, template: str, values: JsonObject) -> str:

@@ -181,7 +181,6 @@ class Tables:
     def items(
         self, user: str, condition: str, values: Mapping[str, Value], deadline: Deadline, **options: Any
     ) -> Iterator[Item]:
-        """The items of `query`, one by one."""
         for page in self.query(user, condition, values, deadline, **options):
             yield from map(from_attributes, page["Items"])
 

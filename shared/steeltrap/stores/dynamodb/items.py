@@ -282,7 +282,6 @@ def memory_item(user: str, entry: Entry, *, w: int, position: int | None, room: 
 
 
 def revision(user: str, earlier: Revision, room: Room) -> ItemWithPieces:
-    """The item of an earlier image."""
     memory = earlier.memory
     item: Item = {
         "u": user,
@@ -349,7 +348,6 @@ def _data(value: Value) -> bytes:
 
 
 def to_revision(item: Item, image: bytes) -> Revision:
-    """The earlier image of an item."""
     by = item.get("replaced_by")
     return Revision(
         memory=from_image(image),

@@ -82,7 +82,6 @@ class Partition:
         return "forgetting" not in user
 
     def items(self, condition: str, values: Mapping[str, Value], **options: Any) -> Iterator[Item]:
-        """Items of a query, one by one."""
         return self.tables.items(self.key, condition, values, self.deadline, **options)
 
     def under(self, prefix: str, **options: Any) -> Iterator[Item]:

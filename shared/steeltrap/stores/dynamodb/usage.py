@@ -225,7 +225,6 @@ def read_usage(partition: Partition, ids: Sequence[str]) -> dict[str, Usage]:
 
 
 def to_usage(item: Item) -> Usage:
-    """The usage of an item."""
     return Usage(
         access_count=number(item, "count"),
         last_accessed_at=from_micros(number(item, "at")) if "at" in item else None,

@@ -73,7 +73,6 @@ class LogEntry:
     body: bytes = b""
 
     def pack(self) -> bytes:
-        """The entry as it is stored."""
         head = _HEAD.pack(
             _MAGIC,
             _FORMAT,
@@ -143,7 +142,6 @@ def nonce_of(data: bytes) -> bytes:
 
 
 def number_of(data: bytes) -> int:
-    """The number that a stored entry says it has."""
     return int(_HEAD.unpack_from(data)[4]) if len(data) >= _HEAD.size else 0
 
 

@@ -89,7 +89,6 @@ class Connections:
                 opened.take_log_along()
 
     def close(self) -> None:
-        """Close what is open."""
         for opened in (self.reader, self.writer):
             if opened is not None:
                 opened.connection.close()
@@ -428,7 +427,6 @@ class UserFile:
 
     @property
     def is_open(self) -> bool:
-        """Whether it has a connection."""
         return self._connections.count > 0
 
     @property

@@ -252,7 +252,6 @@ class Inspection:
 
     @property
     def is_newer(self) -> bool:
-        """Whether a newer steeltrap wrote it."""
         return self.schema > self.newest
 
 

@@ -431,7 +431,6 @@ def add_session(connection: apsw.Connection, session: Session) -> bool:
 
 
 def remove_session(connection: apsw.Connection, id: str) -> bool:
-    """Remove a session."""
     connection.execute("DELETE FROM session WHERE id = ?", (id,))
     return connection.changes() > 0
 

@@ -35,7 +35,6 @@ class FilterInput(Input):
     )
 
     def to_filter(self, call: Call, *, turns: bool = False, conversation_id: str | None = None) -> Filter:
-        """The filter of these conditions."""
         check_conditions(self.metadata or {})
         given = vars(self)
         values = {name: given[name] for name in Filter.__dataclass_fields__.keys() & given.keys()}

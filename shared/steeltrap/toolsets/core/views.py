@@ -191,7 +191,6 @@ def _tokens(fields: dict[str, Any]) -> int:
 
 
 def outcome_view(outcome: Outcome) -> OutcomeView:
-    """The outcome of a search."""
     return OutcomeView(
         kind=outcome.kind.value,
         message=outcome.message,

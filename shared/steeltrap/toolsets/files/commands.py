@@ -57,7 +57,6 @@ class MemoryInput(Input):
     new_path: Path | None = Field(None, description="rename: its new path.")
 
     def text_of(self, name: str) -> str:
-        """A text that the command needs."""
         return str(getattr(self, name))
 
     def check(self) -> None:

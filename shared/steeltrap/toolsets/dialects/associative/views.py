@@ -92,7 +92,6 @@ def answered(call: Call, level: ResponseLevel, answer: A) -> A:
 
 
 def at(level: ResponseLevel, answer: A) -> A:
-    """The answer at this level."""
     values = {
         name: _at(level, getattr(answer, name))
         for name, field in type(answer).model_fields.items()
