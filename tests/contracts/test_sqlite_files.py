@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from uuid import UUID
 
 import apsw
 import pytest
@@ -910,6 +911,8 @@ def test_any_number_of_memories_of_any_length_is_read(open_store: Opening) -> No
     for _ in range(2):
         assert space.get(ids) == memories
         assert space.get(ids[:700]) | space.get(ids[500:]) == memories
+    asked_for = [*(str(UUID(int=number)) for number in range(40_000)), ids[0]]
+    assert space.get(asked_for) == {ids[0]: memories[ids[0]]}, "a statement has 32,766 places"
 
 
 def test_a_look_at_the_file_holds_briefly_and_for_one_call_alone(open_store: Opening, clock: SettableClock) -> None:

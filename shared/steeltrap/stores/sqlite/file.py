@@ -244,8 +244,11 @@ class UserFile:
         missing = [id for id in ids if id not in self._recent]
         if not missing:
             return {id: self._recent[id] for id in ids}
-        marks = ", ".join("?" * len(missing))
-        rows = select(connection, f"SELECT image FROM memory WHERE id IN ({marks})", tuple(map(to_key, missing)))
+        # For few, a statement with a place for each is quicker; SQLite has 32,766 places.
+        few = len(missing) <= _MOST_RECENT
+        where = f"id IN ({', '.join('?' * len(missing))})" if few else AMONG
+        values = tuple(map(to_key, missing)) if few else (to_keys(missing),)
+        rows = select(connection, f"SELECT image FROM memory WHERE {where}", values)
         memories = [(from_image(image), len(image)) for (image,) in rows]
         known = self._recent | {memory.id: memory for memory, _ in memories}
         if len(self._recent) + len(memories) > _MOST_RECENT:
