@@ -67,6 +67,22 @@ def test_of_very_many_memories_no_words_are_kept(open_store: Opening, monkeypatc
     assert space.vocabulary() is None
 
 
+def test_memories_that_were_read_are_kept_until_they_change(open_store: Opening, clock: SettableClock) -> None:
+    space, other = space_of(open_store(), "ana"), space_of(open_store(), "ana")
+    stays, changes, goes, leaves = (save(space, text) for text in ("heron", "otter", "pond", "frog"))
+    every = [memory.id for memory in (stays, changes, goes, leaves)]
+    before = space.get(every)
+    update(other, changes, content="reed")
+    after = space.get(every)
+    assert after[changes.id].content == "reed"
+    assert [after[id] is before[id] for id in every] == [True, False, True, True]
+    delete(other, goes)
+    assert list(space.get(every)) == [stays.id, changes.id, leaves.id]
+    assert space.get([stays.id])[stays.id] is before[stays.id]
+    other.purge([leaves.id])
+    assert list(space.get(every)) == [stays.id, changes.id]
+
+
 def _answers(space: Space) -> list[Any]:
     near = embed("heron pond 川魚")[0]
     asked = [

@@ -141,15 +141,15 @@ class Index:
             self._speakers = self._slots.frequent_speakers()
         return self._speakers
 
-    def vocabulary(self, words: Callable[[Sequence[int]], Iterable[Sequence[str]]]) -> Set[str] | None:
+    def vocabulary(self, words: Callable[[Sequence[str]], Iterable[Sequence[str]]]) -> Set[str] | None:
         """The words of all memories, and of some that are gone; None where there are too many memories, or not all are
-        read yet: each call reads some more. `words` reads those of the rows with these numbers."""
+        read yet: each call reads some more. `words` reads those of the memories with these ids."""
         if self._slots.size > MOST_SPELT:
             return None
-        rows = self._slots.column("n")[self._slots_read : self._slots_read + READ_AT_ONCE].tolist()
-        if rows:
-            self._words.update(*words(rows))
-            self._slots_read += len(rows)
+        keys = self._slots.column("key")[self._slots_read : self._slots_read + READ_AT_ONCE]
+        if len(keys):
+            self._words.update(*words([from_key(key) for key in keys.tolist()]))
+            self._slots_read += len(keys)
         return self._words if self._slots_read == self._slots.size else None
 
     def candidates(

@@ -12,7 +12,6 @@ import logging
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from itertools import islice
 from pathlib import Path
 from typing import Any, Final, Literal, TypeVar
 
@@ -29,7 +28,7 @@ from ..usage_buffer import Pending, UsageBuffer
 from .connection import CONNECTION_BYTES, OPEN_SECONDS, select, translated, writing
 from .header import Header, read_meta
 from .opening import WRITER_KIB, Identity, Opened, Opener, identity, open_current
-from .records import AMONG, IndexSource, to_keys
+from .records import AMONG, IndexSource, changes, to_keys
 from .schema import TABLES
 from .scrubbing import Reserve, scrub
 
@@ -176,8 +175,8 @@ _FLUSH_SECONDS: Final = 1.0
 _MOST_RECENT: Final = 2_000
 _SHORT: Final = 2_000
 """Characters of the longest memory, written with all its fields, that is kept when it was read."""
-_MEMORY_BYTES: Final = 1_500
-"""About what a memory takes beside its text."""
+_MEMORY_BYTES: Final = 2_500
+"""About what a short memory takes."""
 
 
 class UserFile:
@@ -209,7 +208,6 @@ class UserFile:
         self._index = Index(header.dimension)
         self._meta: Mapping[str, Any] = {}
         self._recent: dict[str, Memory] = {}
-        self._recent_bytes = 0
         self._meta_version = self._index_version = -1
         self.usage = UsageBuffer()
 
@@ -225,21 +223,28 @@ class UserFile:
             if connection is not None:
                 version = connection.execute("PRAGMA data_version").get
                 if version != self._meta_version or not self._meta:
-                    self._note_meta(self.header.check(connection, self.path))
+                    self._note_meta(self.header.check(connection, self.path), connection)
                     self._meta_version = version
             yield connection
 
-    def _note_meta(self, meta: Mapping[str, Any]) -> None:
-        """Note what the file says of itself. Memories that were read before a change are read again."""
-        if any(meta.get(name) != self._meta.get(name) for name in ("generation", "change")):
-            self._recent, self._recent_bytes = {}, 0
-        self._meta = meta
+    def _note_meta(self, meta: Mapping[str, Any], connection: apsw.Connection | None = None) -> None:
+        """Note what the file says of itself. Memories that were written since they were read are read again."""
+        before, self._meta = self._meta, meta
+        since, change = before.get("change", 0), meta.get("change", 0)
+        if connection is None or meta.get("generation") != before.get("generation") or change < since:
+            self._recent = {}
+        elif change > since:
+            ids = changes(connection, since)
+            if ids is None:
+                self._recent = {}
+            for id in ids or ():
+                self._recent.pop(id, None)
 
     def memories(self, connection: apsw.Connection, ids: Sequence[str]) -> dict[str, Memory]:
         """The memories with these ids as they are stored, deleted and expired ones too. Within `reading`.
 
         To read and decode a memory takes half as long as to find it: what a search found lately it finds again, so
-        short ones are kept until the file changes. Whoever asks gets the same ones: nobody may change them.
+        short ones are kept until they change. Whoever asks gets the same ones: nobody may change them.
         """
         missing = [id for id in ids if id not in self._recent]
         if not missing:
@@ -252,11 +257,8 @@ class UserFile:
         memories = [(from_image(image), len(image)) for (image,) in rows]
         known = self._recent | {memory.id: memory for memory, _ in memories}
         if len(self._recent) + len(memories) > _MOST_RECENT:
-            self._recent, self._recent_bytes = {}, 0
-        for memory, length in islice(memories, _MOST_RECENT):
-            if length <= _SHORT:
-                self._recent[memory.id] = memory
-                self._recent_bytes += _MEMORY_BYTES + 2 * length
+            self._recent = {}
+        self._recent |= {memory.id: memory for memory, length in memories[:_MOST_RECENT] if length <= _SHORT}
         return {id: known[id] for id in ids if id in known}
 
     @contextmanager
@@ -393,7 +395,7 @@ class UserFile:
     def memory(self) -> int:
         """Bytes held, about: the index, the memories read lately, and what the connections cache."""
         connections = self._connections.count * CONNECTION_BYTES
-        return self._index.memory() + self._recent_bytes + connections
+        return self._index.memory() + _MEMORY_BYTES * len(self._recent) + connections
 
     def close(self) -> None:
         """Flush what was read and let go of the file, behind everyone who uses it."""

@@ -45,7 +45,7 @@ from ...ports import (
 from ...record import from_image, import_from_image, import_to_image, to_image
 from ...text.limits import bounds_of_start, from_key, to_key
 from ...text.matching import compared, fold_category, fold_tag
-from ...text.words import Trait, indexed_words, traits
+from ...text.words import Trait, traits
 from ..exact.columns import Row
 from ..exact.postings import word_digest
 from .connection import select
@@ -294,11 +294,13 @@ def images(connection: apsw.Connection, last: int) -> list[tuple[int, Memory]]:
     return [(n, from_image(image)) for n, image in rows]
 
 
-def words(connection: apsw.Connection, rows: Sequence[int]) -> list[tuple[str, ...]]:
-    """The indexed words of each of the rows with these numbers that is there."""
-    marks = ", ".join("?" * len(rows))
-    images = select(connection, f"SELECT image FROM memory WHERE n IN ({marks})", rows)
-    return [indexed_words(from_image(image)) for (image,) in images]
+def changes(connection: apsw.Connection, since: int) -> list[str] | None:
+    """The ids of the memories that were written after a change; None where one was removed meanwhile, which leaves no
+    id."""
+    if select(connection, "SELECT 1 FROM purge WHERE change > ? LIMIT 1", (since,)):
+        return None
+    rows = select(connection, "SELECT id FROM memory INDEXED BY memory_change WHERE change > ?", (since,))
+    return [from_key(key) for (key,) in rows]
 
 
 def earlier_images(connection: apsw.Connection, last: tuple[int, int]) -> list[tuple[tuple[int, int], Memory]]:

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from datetime import datetime
-from functools import partial
 from secrets import token_hex
 from typing import Final
 
@@ -32,7 +31,7 @@ from ...model import (
 from ...ports import Change, Clock, Deadline, Entry, Gone, Lookup, Probe, TextKey
 from ...record import from_image
 from ...text.limits import from_key, to_key
-from ...text.words import WORDS_VERSION
+from ...text.words import WORDS_VERSION, indexed_words
 from ..exact.columns import Mask
 from ..exact.index import Index
 from . import header, records
@@ -323,7 +322,10 @@ class SqliteSpace:
     def vocabulary(self) -> Set[str] | None:
         file, again = self._to_read()
         with file.searching(again=again) as opened:
-            return None if opened is None else opened[1].vocabulary(partial(records.words, opened[0]))
+            if opened is None:
+                return None
+            connection, index = opened
+            return index.vocabulary(lambda ids: map(indexed_words, file.memories(connection, ids).values()))
 
     def scopes(self) -> dict[str, ScopeUse]:
         with self._file.reading() as connection:
