@@ -171,6 +171,15 @@ def test_memories_of_all_users_go_to_the_tables_of_the_settings_and_on_to_a_log(
     assert key_ids(run) == keys
 
 
+def test_tables_where_nobody_has_memories_are_no_move_of_nothing(run, data, table, url):
+    for _ in range(2):
+        nobody = run("move", "aws", url)
+        assert (nobody.exit_code, nobody.stdout) == (3, "")
+        assert nobody.stderr == f"Nothing was moved: nobody has memories in the table {table}. Check FROM.\n"
+    run("remember", "the heron stands in the reeds")
+    assert [run("move", *places).exit_code for places in ((data, "aws"), ("aws", url), ("aws", url))] == [0, 0, 0]
+
+
 @pytest.mark.parametrize(("target", "says"), [("ftp://x", "must be `sqlite`, `aws`, or a URL"), (".", "Both places")])
 def test_a_place_that_is_none_is_refused(run, data, monkeypatch, target, says):
     data.mkdir()

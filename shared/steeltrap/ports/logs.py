@@ -117,6 +117,10 @@ class Logs(Protocol):
         """16 bytes that no other place has, made when they are first asked for. Raises Unavailable."""
         ...
 
+    def is_begun(self) -> bool:
+        """Whether the place has its id, which it has before any user has a log. Raises Unavailable."""
+        ...
+
     def users(self, first: str = "", end: str = "g") -> Iterator[UserRef]:
         """The users with a log, read page by page: those whose keys are in a range. Raises Unavailable."""
         ...

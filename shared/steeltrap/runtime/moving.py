@@ -43,6 +43,8 @@ class Moves:
     files: int = 0
     done_before: int = 0
     failures: list[tuple[UserRef, str]] = field(default_factory=list)
+    had_users: bool = True
+    """Whether anybody has or had memories where they come from: a log no longer lists those who were moved away."""
 
 
 def move(source: str, target: str, *, only: UserRef | None = None, advance: Callable[[int, int], None]) -> Moves:
@@ -50,7 +52,7 @@ def move(source: str, target: str, *, only: UserRef | None = None, advance: Call
 
     A place is a folder's path, a URL as STEELTRAP_STORE takes it, or `aws`: the tables that the settings name. Each
     user is moved whole or not at all. API keys go along once everybody has. Raises InvalidInput for a place that isn't
-    one, NotFound for a folder that isn't there or where nobody has memories, Unavailable for a place that can't be
+    one, NotFound for a folder that isn't there or a place where nobody has memories, Unavailable for one that can't be
     reached.
     """
     from ..stores.replica.moving import move_user
@@ -63,10 +65,8 @@ def move(source: str, target: str, *, only: UserRef | None = None, advance: Call
         raise NotFound(f"There is no folder {folder}.")
     moves = _for_each(move_user, *places, only=only, takes_away=True, advance=advance)
     keys = _copy_keys(*places, remove=True) if only is None and not moves.failures else 0
-    # A log no longer lists those who were moved away; in a folder their entries tell of them.
-    known = moves.users + moves.done_before + len(moves.failures) + keys
-    if only is None and not known and folder is not None and not any(folder.glob("u/*")):
-        raise NotFound(f"Nothing was moved: nobody has memories in {folder}. Check FROM.")
+    if only is None and not moves.had_users and not keys:
+        raise NotFound(f"Nothing was moved: nobody has memories in {folder or places[0].place}. Check FROM.")
     return moves
 
 
@@ -166,6 +166,8 @@ def _for_each(
                 return error
             return count, files
 
+        if takes_away and not users:
+            moves.had_users = old.store.has_had_users()
         advance(0, len(users))
         with ThreadPoolExecutor(_USERS_AT_ONCE) as pool:
             outcomes = (pool.map if source.store_kind == "aws" else map)(work_on, users)

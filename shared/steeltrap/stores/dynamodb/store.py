@@ -90,6 +90,10 @@ class DynamoStore:
         """All users who were not moved away; those of a move that was cut short are among them."""
         return self.users()
 
+    def has_had_users(self) -> bool:
+        """Whether anybody has memories here, or had them until they were moved."""
+        return any(True for kind in (keys.HERE, keys.MOVED) for _ in everyone(self.tables, kind))
+
     def unlist(self, user: UserRef) -> None:
         """Take a user whose memories were moved out of `users`."""
         from . import moving

@@ -56,6 +56,9 @@ class BucketLogs:
             self._id = log_id(self.objects, "The object `log` in the bucket of the memories")
         return self._id
 
+    def is_begun(self) -> bool:
+        return self.objects.get(LOG_ID) is not None
+
     def users(self, first: str = "", end: str = "g") -> Iterator[UserRef]:
         for names in self.objects.names(USERS):
             keys = listed_among(names, first, end)

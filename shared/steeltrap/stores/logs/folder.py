@@ -53,6 +53,10 @@ class FolderLogs:
                 files.create(path, token_bytes(16))
             return path.read_bytes()
 
+    def is_begun(self) -> bool:
+        with _translated():
+            return (self._folder / LOG_ID).exists()
+
     def users(self, first: str = "", end: str = "g") -> Iterator[UserRef]:
         with _translated():
             keys = listed_among((path.name for path in (self._folder / USERS).glob("*")), first, end)

@@ -48,6 +48,9 @@ class PostgresLogs:
             self._id = log_id(self.objects, "The row `log` in the database of the memories")
         return self._id
 
+    def is_begun(self) -> bool:
+        return self.objects.get(LOG_ID) is not None
+
     def users(self, first: str = "", end: str = "g") -> Iterator[UserRef]:
         for page in self.objects.contents(USERS):
             for key, content in page:

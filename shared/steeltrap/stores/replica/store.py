@@ -186,6 +186,9 @@ class ReplicaStore(SqliteStore):
     def users_to_move(self) -> Iterator[UserRef]:
         return self._logs.users()  # who was moved away is no longer among them
 
+    def has_had_users(self) -> bool:
+        return self._logs.is_begun()
+
     def forget_user(self, user: UserRef) -> bool:
         deadline = Deadline.after(_WIPE_SECONDS, self._clock)
         file = self._replica(user)

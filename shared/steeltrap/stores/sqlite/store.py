@@ -113,6 +113,10 @@ class SqliteStore:
         """All users whose rows are here, those too who were moved away or whose move was cut short."""
         return self._owners(lambda meta: "generation" in meta)
 
+    def has_had_users(self) -> bool:
+        """Whether anybody has or had memories here."""
+        return next(self.users_to_move(), None) is not None
+
     def _owners(self, belongs: Callable[[Mapping[str, Any]], bool]) -> Iterator[UserRef]:
         damaged: SteeltrapError | None = None
         self._data.require()
