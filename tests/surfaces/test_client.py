@@ -424,6 +424,11 @@ def test_values_of_python_are_one_memory_over_a_server_and_in_a_folder(anywhere:
     }
 
 
+def test_a_name_that_is_no_text_is_refused_as_its_text_everywhere(anywhere: Client) -> None:
+    arguments: dict[Any, Any] = {"query": "tea", 7: 8}
+    assert str(anywhere.invoke("core.search", arguments).error).startswith("`7`")
+
+
 @pytest.mark.parametrize("member", [Weekday.MON, Word.TEA])
 def test_a_member_of_an_enumeration_is_its_number_or_its_text_everywhere(
     anywhere: Client, member: IntEnum | Word

@@ -98,7 +98,7 @@ def as_sent(arguments: Mapping[str, Any]) -> dict[str, Any]:
     What JSON can't hold stays as it is, to be refused by its field. Raises InvalidInput for what holds itself, and
     TooLarge.
     """
-    if all(type(value) in _PLAIN for value in arguments.values()):
+    if all(type(name) is str and type(value) in _PLAIN for name, value in arguments.items()):
         return dict(arguments)
     sent = _Sending().plain(arguments, (), 0)
     assert isinstance(sent, dict)
