@@ -233,7 +233,7 @@ class UserFile:
         since, change = before.get("change", 0), meta.get("change", 0)
         if connection is None or meta.get("generation") != before.get("generation") or change < since:
             self._recent = {}
-        elif change > since:
+        elif change > since and self._recent:
             ids = changes(connection, since)
             if ids is None:
                 self._recent = {}
