@@ -5,7 +5,6 @@ gets the number, and whoever reads sees an entry as a whole or not at all.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from datetime import datetime
 from itertools import chain, repeat
 from secrets import token_bytes
 from typing import Final
@@ -29,7 +28,7 @@ from .names import (
     probes_of,
     user_of_listing,
 )
-from .probing import Fault, Place
+from .probing import Place, ProbedFolder
 
 _WAVES: Final = (1, 1, 8)
 """How many entries are asked for side by side, before it is `AT_ONCE`: mostly none is new, else mostly one."""
@@ -145,33 +144,19 @@ def read_in_waves(
     raise AssertionError("waves never end")
 
 
-class _BucketPlace:
+class _BucketPlace(ProbedFolder):
     """A bucket as something to be tried."""
 
+    _objects: Objects
+
     def __init__(self, objects: Objects, folder: str) -> None:
-        self._objects = objects
-        self._folder = folder
+        super().__init__(objects, folder)
         self.unseen = _UNSEEN.get(objects.scheme, "")
-
-    def warnings(self) -> list[Fault]:
-        return []
-
-    def create(self, name: str, content: bytes) -> bool:
-        return self._objects.create(f"{self._folder}/{name}", content)
-
-    def read(self, name: str) -> bytes | None:
-        return self._objects.get(f"{self._folder}/{name}")
 
     def overwrite(self, name: str, content: bytes) -> bool:
         version = self._objects.put(f"{self._folder}/{name}", content)
         # Google tells a generation of every object, kept or not; "null" is a version of S3's that replaces the last.
         return self._objects.scheme != "gs" and version not in (None, "", "null")
-
-    def write_times(self) -> Mapping[str, datetime]:
-        return self._objects.write_times(self._folder)
-
-    def delete(self, name: str) -> None:
-        self._objects.delete(f"{self._folder}/{name}")
 
 
 _UNSEEN: Final = {

@@ -5,7 +5,6 @@ that isn't there isn't taken.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime
 from itertools import chain, repeat
 from secrets import token_bytes
 from typing import Any, Final
@@ -24,7 +23,7 @@ from .names import (
     probes_of,
     user_of_listing,
 )
-from .probing import Fault, Place
+from .probing import Fault, Place, ProbedFolder
 
 _FEW: Final = 2
 """The number of entries of the first request: mostly none is new, else mostly one."""
@@ -161,7 +160,7 @@ class PostgresLog(UserObjects):
         return self._database.ask(self._user.key, statement, self._user.key, *values, large=large)
 
 
-class _TablesPlace:
+class _TablesPlace(ProbedFolder):
     """A database as something to be tried, by its objects; of the other tables the rights are read."""
 
     unseen = (
@@ -170,12 +169,10 @@ class _TablesPlace:
     )
 
     def __init__(self, database: Database, objects: TableObjects, folder: str) -> None:
+        super().__init__(objects, folder)
         self._database = database
-        self._objects = objects
-        self._folder = folder
 
     def warnings(self) -> list[Fault]:
-        """Settings that work, and should be others."""
         if not is_above_the_lock(self._database):
             return []
         return [
@@ -195,17 +192,4 @@ class _TablesPlace:
                 retryable=False,
                 part="store",
             )
-        return self._objects.create(f"{self._folder}/{name}", content)
-
-    def read(self, name: str) -> bytes | None:
-        return self._objects.get(f"{self._folder}/{name}")
-
-    def overwrite(self, name: str, content: bytes) -> bool:
-        self._objects.put(f"{self._folder}/{name}", content)
-        return False
-
-    def write_times(self) -> Mapping[str, datetime]:
-        return self._objects.write_times(self._folder)
-
-    def delete(self, name: str) -> None:
-        self._objects.delete(f"{self._folder}/{name}")
+        return super().create(name, content)

@@ -7,6 +7,7 @@ from typing import Final, Protocol
 
 from ...errors import Unavailable
 from ...model.frozen import frozen
+from ..shared_folders import ObjectPlace
 
 _FAR_APART: Final = timedelta(minutes=1)
 
@@ -43,6 +44,35 @@ class Place(Protocol):
         ...
 
     def delete(self, name: str) -> None: ...
+
+
+class ProbedFolder:
+    """A folder of objects as a place to be tried."""
+
+    unseen = ""
+
+    def __init__(self, objects: ObjectPlace, folder: str) -> None:
+        self._objects = objects
+        self._folder = folder
+
+    def warnings(self) -> list[Fault]:
+        return []
+
+    def create(self, name: str, content: bytes) -> bool:
+        return self._objects.create(f"{self._folder}/{name}", content)
+
+    def read(self, name: str) -> bytes | None:
+        return self._objects.get(f"{self._folder}/{name}")
+
+    def overwrite(self, name: str, content: bytes) -> bool:
+        self._objects.put(f"{self._folder}/{name}", content)
+        return False
+
+    def write_times(self) -> Mapping[str, datetime | None]:
+        return self._objects.write_times(self._folder)
+
+    def delete(self, name: str) -> None:
+        self._objects.delete(f"{self._folder}/{name}")
 
 
 def probe(place: Place, now: Callable[[], datetime]) -> list[Fault]:
