@@ -8,6 +8,7 @@ from typing import Annotated, Final, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_validator, model_validator
 
 from steeltrap.settings import FIELDS, PREFIX, SCOPE, read_settings
+from steeltrap.settings_file import as_text
 from steeltrap.toolsets import CATALOGUE
 
 STAGES = Path(__file__).with_name("stages.toml")
@@ -284,7 +285,7 @@ class Stage(BaseModel):
     def environment(self) -> dict[str, str]:
         """The settings as a function's environment has them."""
         public: dict[str, Value] = {"calls_per_minute": PUBLIC_CALLS_PER_MINUTE} if self.auth == "jwt" else {}
-        settings = {PREFIX + name.upper(): _written(value) for name, value in (public | self.settings).items()}
+        settings = {PREFIX + name.upper(): as_text(value) for name, value in (public | self.settings).items()}
         return settings | self.scopes
 
 
@@ -304,7 +305,3 @@ def _is_origin(text: str) -> bool:
     usual = {"http": "80", "https": "443"}[match["scheme"]]
     is_here = match["host"] in ("localhost", "127.0.0.1")
     return match["port"] != usual and (match["scheme"] == "https" or is_here)
-
-
-def _written(value: Value) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
