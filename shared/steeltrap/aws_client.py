@@ -115,3 +115,9 @@ def code_of(error: Exception) -> str:
     """The service's code of an error; "" for what isn't its answer."""
     answer = getattr(error, "response", None)
     return str(answer.get("Error", {}).get("Code", "")) if isinstance(answer, Mapping) else ""
+
+
+def status_of(error: Exception) -> int:
+    """The HTTP status of the service's answer, also where it has no code; 0 for what isn't its answer."""
+    answer = getattr(error, "response", None)
+    return int(answer.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)) if isinstance(answer, Mapping) else 0

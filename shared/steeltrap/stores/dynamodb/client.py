@@ -12,7 +12,7 @@ from uuid import uuid4
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from ...aws_client import DYNAMODB_THROTTLED, DYNAMODB_TRANSIENT, code_of, fix_hint, is_transient
+from ...aws_client import DYNAMODB_THROTTLED, DYNAMODB_TRANSIENT, code_of, fix_hint, is_transient, status_of
 from ...errors import Internal, SteeltrapError, Throttled, TooLarge, Unavailable
 from ...ports import Clock, Deadline
 from . import items
@@ -63,8 +63,7 @@ def may_pass(error: Exception) -> bool:
     """Whether the same request may succeed in a moment."""
     if not code_of(error):
         return is_transient(error)
-    status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)  # type: ignore[attr-defined]
-    return status >= 500 or codes_of(error) <= THROTTLED | BUSY
+    return status_of(error) >= 500 or codes_of(error) <= THROTTLED | BUSY
 
 
 def translate(error: Exception) -> SteeltrapError:

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from ...aws_client import code_of, fix_hint, is_transient
+from ...aws_client import code_of, fix_hint, is_transient, status_of
 from ...errors import Internal, NotFound, SteeltrapError, Throttled, TooLarge, Unavailable
 from ...model import UserRef
 from . import check_apart, check_name
@@ -71,7 +71,7 @@ def translated() -> Iterator[None]:
 def translate(error: BotoCoreError | ClientError) -> SteeltrapError:
     """The error of ours that stands for one of botocore's or S3's."""
     code = code_of(error)
-    status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0) if code else 0
+    status = status_of(error) if code else 0
     if code in THROTTLED:
         return Throttled(
             "The storage for exported files throttles requests; try again in a second.", retry_after=1, part="store"

@@ -21,7 +21,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from ...aws_client import DYNAMODB_THROTTLED, DYNAMODB_TRANSIENT, code_of, fix_hint, is_transient, kind_of
+from ...aws_client import DYNAMODB_THROTTLED, DYNAMODB_TRANSIENT, code_of, fix_hint, is_transient, kind_of, status_of
 from ...errors import StoreUnreachable, Unavailable
 from ...model import UserRef
 from ..objects import AT_ONCE, Objects
@@ -368,8 +368,7 @@ PERMANENT: Final[Mapping[str, str]] = {
 def translate(error: Exception, operation: str) -> Unavailable:
     """The error of ours that stands for one of botocore's or DynamoDB's. DynamoDB's messages may quote values."""
     code = code_of(error)
-    answer = getattr(error, "response", {})
-    status = answer.get("ResponseMetadata", {}).get("HTTPStatusCode", 0) if isinstance(answer, Mapping) else 0
+    status = status_of(error)
     if code in BUSY:
         return _busy()
     # Half an answer has no code but its status, and so has that of a proxy.
