@@ -1,6 +1,7 @@
 """import: every format, damaged, repeated, interrupted."""
 
 import json
+import os
 import zipfile
 from io import BytesIO
 from zipfile import ZipFile
@@ -321,6 +322,14 @@ def test_an_empty_path_is_not_the_current_folder(run, tmp_path, monkeypatch):
         assert (refused.exit_code, refused.stdout) == (2, "")
         assert "is empty; give one, such as `.` for the current folder." in refused.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["diary.md"]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the system has no pipes with names")
+def test_a_pipe_with_a_name_is_not_said_to_be_missing(run, tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    refused = run("import", tmp_path / "pipe")
+    assert (refused.exit_code, refused.stdout) == (2, "")
+    assert refused.stderr.startswith(f"{tmp_path / 'pipe'} is neither a file nor a folder; pipe it in: ")
 
 
 def test_other_messages_that_are_piped_in_are_another_conversation(run, ask):

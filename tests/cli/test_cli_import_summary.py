@@ -91,6 +91,12 @@ def test_what_became_of_each_file_is_kept_with_the_import(run, ask, mixed):
     assert run("imports", "00000000").exit_code == 3
 
 
+def test_the_number_of_what_is_left_out_follows_its_kind(run, tmp_path):
+    (tmp_path / "t.csv").write_text("content,day\nAna ran,Monday\n,Tuesday\n")
+    told = lines(run("import", tmp_path / "t.csv"))
+    assert "t.csv a table (CSV): 1 found, 1 written, rows without text left out: 1" in told
+
+
 def test_of_a_folder_of_many_files_those_with_something_to_say_come_first(run, tmp_path):
     for number in range(60):
         (tmp_path / f"{number:02}.md").write_text(f"Note {number}.")

@@ -2,9 +2,11 @@
 
 import json
 import time
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 
 import pytest
+
+from steeltrap.text.dates import start_of
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
@@ -81,6 +83,19 @@ def test_times_are_in_the_machines_zone_if_no_setting_names_one(run, at, monkeyp
     try:
         saved(run, "Ana likes tea")
         assert "2026-03-01 07:00 EST, just now" in run("recall", "tea").stdout
+    finally:
+        monkeypatch.delenv("TZ")
+        time.tzset()
+
+
+def test_a_time_that_the_machines_clocks_skip_is_after_those_before_it(run, ask, monkeypatch):
+    monkeypatch.delenv("STEELTRAP_TIMEZONE", raising=False)
+    monkeypatch.setenv("TZ", "EST5EDT,M3.2.0/0,M11.1.0")  # on 8 March 2026, 0:00 is 1:00
+    time.tzset()
+    try:
+        id = json.loads(run("remember", "Ana likes tea", "--happened", "2026-03-08 00:30", "--json").stdout)["id"]
+        assert ask("core.get", id=id)["occurred_at"] == "2026-03-08T05:30:00Z"
+        assert start_of(date(2026, 3, 8), None) == datetime(2026, 3, 8, 5, tzinfo=UTC)
     finally:
         monkeypatch.delenv("TZ")
         time.tzset()

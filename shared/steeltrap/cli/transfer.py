@@ -423,8 +423,10 @@ def _of_file(file: Mapping[str, Any], written_label: str) -> str:
     if not file["found"] and file["failed"]:
         return "can't be imported"
     counts = [(file["found"], "found"), (file["written"], written_label), (file["skipped"], "already there")]
-    counts += [(file["failed"], "failed"), *((count, f"{kind} left out") for kind, count in left_out.items())]
-    sentence = ", ".join(f"{count:,} {kind}" for count, kind in counts if count) or "nothing found"
+    counts.append((file["failed"], "failed"))
+    parts = [f"{count:,} {kind}" for count, kind in counts if count]
+    parts += [f"{kind} left out: {count:,}" for kind, count in left_out.items()]
+    sentence = ", ".join(parts) or "nothing found"
     return ": ".join(filter(None, (file.get("format", ""), sentence)))
 
 
