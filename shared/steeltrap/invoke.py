@@ -237,16 +237,24 @@ def identified(caller: Caller | None) -> Caller:
     for name, value in limits.items():
         if value is None:
             continue
+        _check_text(value, f"the caller's {name}")
         if len(value) > MAX_IDENTITY_CHARACTERS:
             raise InvalidInput(f"the caller's {name} has more than {MAX_IDENTITY_CHARACTERS:,} characters.")
-        check_json(value, where=f"the caller's {name}")
     if caller.project is not None:
         caller = replace(caller, project=check_scope(caller.project))
     return caller
 
 
+def _check_text(value: object, where: str) -> None:
+    """Refuse what is no text that a store can keep, such as the number of a user."""
+    if not isinstance(value, str):
+        raise InvalidInput(f"{where} must be a string; got {show(value)}.")
+    check_json(value, where=where)
+
+
 def _zone(name: str) -> tzinfo:
     """The zone of a name that came with a call. Raises InvalidInput."""
+    _check_text(name, "the time zone")
     zone = zone_of(name.strip())
     if zone is None:
         raise InvalidInput(f"No time zone is called {show(name)}; give an IANA name such as Europe/Lisbon.")
@@ -254,8 +262,8 @@ def _zone(name: str) -> tzinfo:
 
 
 def _checked_key(key: str | None) -> str | None:
-    if key is not None and not 1 <= len(key) <= 256:
-        raise InvalidInput("an idempotency key must have 1 to 256 characters.")
     if key is not None:
-        check_json(key, where="the idempotency key")
+        _check_text(key, "the idempotency key")
+        if not 1 <= len(key) <= 256:
+            raise InvalidInput("an idempotency key must have 1 to 256 characters.")
     return key

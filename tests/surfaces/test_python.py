@@ -5,6 +5,7 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
@@ -102,6 +103,20 @@ def test_a_path_that_cant_be_a_folder_is_told_when_it_is_opened_and_nothing_is_m
             open_memory(path, embedder=HashedWords())
     open_memory(tmp_path / "new" / "folder", embedder=HashedWords()).close()
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_a_number_is_no_users_id_key_or_zone(tmp_path: Path) -> None:
+    with open_memory(tmp_path, embedder=HashedWords()) as memory:
+        seven: Any = 7
+        for refused, what in (
+            (memory.as_user(seven).invoke("core.save", {"content": "Tea."}), "the caller's user_id"),
+            (memory.as_user("ana", agent=seven).invoke("core.save", {"content": "Tea."}), "the caller's agent_id"),
+            (memory.invoke("core.save", {"content": "Tea."}, idempotency_key=seven), "the idempotency key"),
+            (memory.invoke("core.save", {"content": "Tea."}, timezone=seven), "the time zone"),
+        ):
+            assert isinstance(refused.error, InvalidInput)
+            assert str(refused.error) == f"{what} must be a string; got 7."
+        assert memory.core.stats()["memories"] == 0
 
 
 def test_an_empty_folder_is_not_the_current_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
