@@ -49,3 +49,15 @@ def ask(run: Run) -> Run:
         return json.loads(result.stdout)
 
     return ask
+
+
+@pytest.fixture
+def load(run: Run) -> Run:
+    """Import a file, and get the report, with a check of the exit code."""
+
+    def load(path: Path, *options: object, code: int = 0) -> Any:
+        result = run("import", path, "--json", *options)
+        assert result.exit_code == code, result.stdout + result.stderr
+        return json.loads(result.stdout)
+
+    return load

@@ -20,14 +20,12 @@ TALK = [
 
 
 @pytest.fixture
-def load(run):
-    def load(path, *options, code=0):
-        result = run("import", path, "--json", *options)
-        assert result.exit_code == code, result.stdout + result.stderr
-        counts = json.loads(result.stdout)
-        return counts["written"], counts["skipped"], counts["failed"]
+def load(load):
+    def counts(path, *options, code=0):
+        done = load(path, *options, code=code)
+        return done["written"], done["skipped"], done["failed"]
 
-    return load
+    return counts
 
 
 def lines(path, *values):

@@ -22,16 +22,6 @@ TALK = ("I moved to Lisbon in March.", "How do you like it?", "The light is wond
 
 
 @pytest.fixture
-def load(run):
-    def load(path, *options, code=0):
-        result = run("import", path, "--json", *options)
-        assert result.exit_code == code, result.stdout + result.stderr
-        return json.loads(result.stdout)
-
-    return load
-
-
-@pytest.fixture
 def listed(run):
     return lambda: json.loads(run("imports", "--json").stdout)["imports"]
 

@@ -14,18 +14,6 @@ LISBON = ("I moved to Lisbon in March.", "How do you like it?", "The light is wo
 BIRCH = ("Our staging database is called birch.", "Noted.")
 
 
-@pytest.fixture
-def load(run):
-    """Import; the counts (written, skipped, failed), with a check of the exit code."""
-
-    def load(path, *options, code=0):
-        result = run("import", path, "--json", *options)
-        assert result.exit_code == code, result.stdout + result.stderr
-        return json.loads(result.stdout)
-
-    return load
-
-
 @pytest.fixture(autouse=True)
 def in_utc(monkeypatch):
     monkeypatch.setenv("STEELTRAP_TIMEZONE", "UTC")

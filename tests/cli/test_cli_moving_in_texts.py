@@ -13,16 +13,6 @@ from steeltrap.errors import Unavailable
 from steeltrap.importers import documents, source
 
 
-@pytest.fixture
-def load(run):
-    def load(path, *options, code=0):
-        result = run("import", path, "--json", *options)
-        assert result.exit_code == code, result.stdout + result.stderr
-        return json.loads(result.stdout)
-
-    return load
-
-
 @pytest.fixture(autouse=True)
 def in_lisbon(monkeypatch):
     monkeypatch.setenv("STEELTRAP_TIMEZONE", "Europe/Lisbon")
