@@ -189,6 +189,39 @@ def test_a_literal_beats_the_same_tokens_scattered(ana: Ask, kind: str) -> None:
     assert meant in ana("agent.recall", query=query)
 
 
+@pytest.mark.parametrize(
+    ("query", "another", "itself"),
+    [
+        ("192.168.1.10", "The staging database is at 192.168.10.1.", "The printer is 192.168.1.10, in the hall."),
+        ("v2.3.1", "We released v2.1.3 on Monday.", "v2.3.1 has the fix."),
+        ("`src/app/main.py`?", "The entry point is app/src/main.py.", "Tests import src/app/main.py."),
+        ("ana@example.com", "Ana's boss is bob@example.com.", "Write to ana@example.com."),
+    ],
+)
+def test_of_an_address_alone_another_with_its_words_is_not_sure(
+    ana: Ask, query: str, another: str, itself: str
+) -> None:
+    saved(ana, *FACTS, another)
+    [hit, *_] = ana("core.search", query=query, precision="likely")["results"]
+    assert (hit["content"], hit["less_sure"]) == (another, True)
+    assert all(each["confidence"] < 0.3 for each in ana("core.search", query=query)["results"])
+    assert "\nLess sure: " in ana("agent.recall", query=query)
+    long = f"{itself} {'It stands in the cellar, beside the meters and the boiler. ' * 20}"
+    saved(ana, long)
+    first, *others = ana("core.search", query=query, precision="likely")["results"]
+    assert first["content"].startswith(itself)
+    assert not first.get("less_sure")
+    assert another not in [each["content"] for each in others if not each.get("less_sure")]
+
+
+def test_what_only_looks_like_an_address_is_found_as_ever(ana: Ask) -> None:
+    saved(ana, *FACTS, "We use React 18 with hooks.", "The meeting begins at 9:30.")
+    for query, meant in (("React.js", "React 18"), ("9:30", "9:30")):
+        [hit, *_] = ana("core.search", query=query, precision="likely")["results"]
+        assert meant in hit["content"]
+        assert not hit.get("less_sure")
+
+
 def test_the_literal_text_of_a_memory_finds_it_first_in_every_language(own_door: Door) -> None:
     users = count()
 

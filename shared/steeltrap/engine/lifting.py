@@ -119,15 +119,26 @@ def _lift_literal(call: Call, scored: "Scored", passed: "Column", query: str) ->
     weight = call.rules.ranking.literal
     if weight <= 0 or not (_MARKED.search(query) or _may_be_literal(scored, query)):
         return
-    from ..ranking.word_order import literals, share_each
+    from ..ranking.word_order import is_address, literals, share_each
 
     literal = literals(query)
-    places = scored.wordiest(passed, _ALL_WORDS) if literal.whole else []
+    # Of what names itself, a long memory may say all, and score less than a short one that says some.
+    least = 0.0 if is_address(query) else _ALL_WORDS
+    places = scored.wordiest(passed, least) if literal.whole else []
     if not places:
         return
     shares = share_each(literal, _texts(call, scored, places, attrgetter("content")))
     if any(shares):
         scored.add("literal", places, [weight * share for share in shares])
+
+
+def names_another(call: Call, scored: "Scored", query: str) -> bool:
+    """Whether a query is an address, a version or a path, and none of the memories that were read for it has that."""
+    if call.rules.ranking.literal <= 0 or "literal" in scored.boosts or not _MARKED.search(query):
+        return False
+    from ..ranking.word_order import is_address
+
+    return is_address(query)
 
 
 def _lift_by_order(call: Call, scored: "Scored", passed: "Column", query: str) -> None:

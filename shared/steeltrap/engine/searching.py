@@ -36,7 +36,15 @@ from ..text.patterns import lazy_pattern
 from ..text.vectors import has_direction
 from ..text.words import query_tokens, runs, searchable_text, tokens
 from .call import Call
-from .lifting import are_crowded_out, give_scores_to_successors, lift_by_wording, lift_named, lift_past, successors
+from .lifting import (
+    are_crowded_out,
+    give_scores_to_successors,
+    lift_by_wording,
+    lift_named,
+    lift_past,
+    names_another,
+    successors,
+)
 
 if TYPE_CHECKING:
     from ..ranking.on_days import OnDays
@@ -153,6 +161,8 @@ def _rank(call: Call, request: Search, plan: _Plan, matches: Matches) -> _Rankin
             lift_past(call, scored)
         if matches.degraded is None:
             scored.judge(passed)
+            if days is None and names_another(call, scored, request.query):
+                scored.doubt()
     relevant = _relevant(scored, passed, request, days, matches)
     if request.sort_by == "relevance" and request.precision in ("all", "likely"):
         lift_named(call, scored, passed, request.query, plan.query)
@@ -396,6 +406,8 @@ def _relevant(scored: "Scored", passed: "Column", request: Search, days: "OnDays
     degraded = matches.degraded is not None
     floor = choosing.floor(request.query, scored.candidates.frequencies, matches.admitted)
     is_related = degraded or scored.legs[passed].max() >= floor
+    if scored.is_doubtful and request.precision == "likely":
+        return passed[:0]
     then = passed[:0] if days is None else passed[days.exact[passed]]
     if request.precision == "related" and not degraded:
         related: Column = passed[(scored.legs[passed] >= floor) | (False if days is None else days.exact[passed])]

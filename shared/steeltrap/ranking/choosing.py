@@ -36,6 +36,8 @@ SURE: Final = 0.3
 """Below this confidence of the best, the next memories may be what is meant as well."""
 SURE_OF_SEVERAL: Final = 0.6
 """The same where a query asks for several things: the best of them is not all of them."""
+DOUBTFUL: Final = 0.25
+"""The highest confidence of what is something else than what the query names."""
 PERHAPS: Final = 0.03
 """Below this score in both legs together, the best memory is not even shown as less sure."""
 PERHAPS_OF_UNKNOWN: Final = 0.12

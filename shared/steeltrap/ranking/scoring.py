@@ -25,7 +25,7 @@ from ..ports import Scale
 from ..text.words import STOP_WORDS, Trait, is_cjk
 from . import weights as bm25
 from .asking import asks_across, asks_for_end
-from .choosing import sure_from
+from .choosing import DOUBTFUL, sure_from
 from .fading import weighed
 from .weights import WEIGHTS, Weights
 
@@ -85,6 +85,7 @@ class Scored:
     guessed: Column | None = None
     importance: Column | None = None
     confidence: Column | None = None
+    is_doubtful: bool = False
     _traits: int | None = None
 
     def any_has(self, trait: Trait) -> bool:
@@ -139,6 +140,12 @@ class Scored:
         without = _confidence(legs, score - guessed)
         likely = np.minimum(_confidence(legs, score), without.max())
         self.confidence[places] = np.where(guessed > 0, likely, without)
+
+    def doubt(self) -> None:
+        """Make no candidate sure: each is something else than what the query names."""
+        self.is_doubtful = True
+        if self.confidence is not None:
+            self.confidence = np.minimum(self.confidence, DOUBTFUL)
 
     def is_sure(self, places: Column, query: str) -> bool:
         """Whether the best of some places is sure to be all that a query asks for."""

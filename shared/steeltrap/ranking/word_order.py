@@ -34,6 +34,7 @@ _PERSONS: Final = frozenset("i me you he him she her it we us they them".split()
 _PARTS: Final = 0.2
 _NAMES_ITSELF: Final = lazy_pattern(r"[0-9]|[^\W_][._/\\@:#+=~&][^\W]")
 """A digit, or a mark inside a word that no sentence has there."""
+_MARKS: Final = frozenset("._/\\@:#=~&+")
 _TIME_OF_DAY: Final = lazy_pattern(r"(?i)(?:[01]?[0-9]|2[0-3]):[0-5][0-9](?::[0-5][0-9])?(?:[ap]m|h)?")
 """It says when something is said or done, more often than what is meant."""
 _MOST_READ: Final = 64 * 1024
@@ -79,6 +80,18 @@ def literals(query: str) -> Literals:
     several = tuple(part for part in phrases if part.count(" ") > 2)
     whole = _spaced(query)
     return Literals(whole=whole if whole.count(" ") > 2 else "", parts=several)
+
+
+def is_address(query: str) -> bool:
+    """Whether a query is one address, version or path and nothing else: what only shares its words is another one.
+
+    A name with one mark, such as Node.js, is none.
+    """
+    bare = query.strip().strip(_EDGES)
+    marks = sum(char in _MARKS for char in bare)
+    if not marks or len(bare.split()) > 1 or _TIME_OF_DAY.fullmatch(bare):
+        return False
+    return marks > 1 or "@" in bare or any(map(str.isdigit, bare))
 
 
 def _spaced(text: str) -> str:
