@@ -196,6 +196,7 @@ def test_a_literal_beats_the_same_tokens_scattered(ana: Ask, kind: str) -> None:
         ("v2.3.1", "We released v2.1.3 on Monday.", "v2.3.1 has the fix."),
         ("`src/app/main.py`?", "The entry point is app/src/main.py.", "Tests import src/app/main.py."),
         ("ana@example.com", "Ana's boss is bob@example.com.", "Write to ana@example.com."),
+        ("INV-2024-001", "INV-2024-010 is paid.", "Invoice INV-2024-001 is due."),
     ],
 )
 def test_of_an_address_alone_another_with_its_words_is_not_sure(
@@ -215,8 +216,8 @@ def test_of_an_address_alone_another_with_its_words_is_not_sure(
 
 
 def test_what_only_looks_like_an_address_is_found_as_ever(ana: Ask) -> None:
-    saved(ana, *FACTS, "We use React 18 with hooks.", "The meeting begins at 9:30.")
-    for query, meant in (("React.js", "React 18"), ("9:30", "9:30")):
+    saved(ana, *FACTS, "We use React 18 with hooks.", "The meeting begins at 9:30.", "The visa ended on 4 May 2025.")
+    for query, meant in (("React.js", "React 18"), ("9:30", "9:30"), ("2025-05-04", "visa"), ("04.05.2025", "visa")):
         [hit, *_] = ana("core.search", query=query, precision="likely")["results"]
         assert meant in hit["content"]
         assert not hit.get("less_sure")

@@ -83,15 +83,16 @@ def literals(query: str) -> Literals:
 
 
 def is_address(query: str) -> bool:
-    """Whether a query is one address, version or path and nothing else: what only shares its words is another one.
+    """Whether a query is one address, version, path or number with marks and nothing else: what only shares its words
+    is another one.
 
     A name with one mark, such as Node.js, is none.
     """
     bare = query.strip().strip(_EDGES)
-    marks = sum(char in _MARKS for char in bare)
-    if not marks or len(bare.split()) > 1 or _TIME_OF_DAY.fullmatch(bare):
+    if len(bare.split()) != 1 or _TIME_OF_DAY.fullmatch(bare):
         return False
-    return marks > 1 or "@" in bare or any(map(str.isdigit, bare))
+    marks = sum(char in _MARKS for char in bare)
+    return marks > 1 or "@" in bare or ((marks > 0 or "-" in bare) and any(map(str.isdigit, bare)))
 
 
 def _spaced(text: str) -> str:
