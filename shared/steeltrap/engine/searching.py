@@ -161,12 +161,18 @@ def _rank(call: Call, request: Search, plan: _Plan, matches: Matches) -> _Rankin
             lift_past(call, scored)
         if matches.degraded is None:
             scored.judge(passed)
-            if days is None and names_another(call, scored, request.query):
+            if not _is_date(plan, request.query) and names_another(call, scored, request.query):
                 scored.doubt()
     relevant = _relevant(scored, passed, request, days, matches)
     if request.sort_by == "relevance" and request.precision in ("all", "likely"):
         lift_named(call, scored, passed, request.query, plan.query)
     return _Ranking(matches=matches, scored=scored, passed=passed, relevant=relevant)
+
+
+def _is_date(plan: _Plan, query: str) -> bool:
+    """Whether a query is a date and nothing else: the marks in it are those of dates."""
+    parts = () if plan.named_days is None else plan.named_days.parts
+    return bool(parts) and [word for part in parts for word in runs(part.text)] == runs(query)
 
 
 def _answer(call: Call, request: Search, plan: _Plan, ranking: _Ranking, rerank: Ranker | None) -> Found:
