@@ -170,7 +170,7 @@ def read_when(text: str) -> When:
         form = (
             "a date of the calendar such as '2026-01-31'"
             if _DAY.fullmatch(text)
-            else "a time such as '2026-01-31T09:30:00Z'"
+            else "a time such as '2026-01-31T09:30:00Z' or a date such as '2026-01-31'"
         )
         raise ValueError(f"must be {form}") from None
     return time.date() if _has_no_time(text) else in_utc(time)

@@ -316,4 +316,5 @@ def test_what_is_remembered_may_have_happened_before(run, ask):
     for command in (("remember", "Moved to Lisbon"), ("edit", memory["id"])):
         refused = run(*command, "--happened", "soon")
         assert (refused.exit_code, refused.stdout) == (2, "")
-        assert refused.stderr == "--happened must be a time such as '2026-01-31T09:30:00Z'.\n"
+        said = "--happened must be a time such as '2026-01-31T09:30:00Z' or a date such as '2026-01-31'.\n"
+        assert refused.stderr == said

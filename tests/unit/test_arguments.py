@@ -213,7 +213,7 @@ def test_an_iso_time_is_taken_in_utc(text: str, time: str) -> None:
 )
 def test_a_number_is_no_time_even_as_text(given_: object) -> None:
     says = _refused(SEARCH, {"query": "x", "created_after": given_})
-    assert says == "`created_after` must be a time such as '2026-01-31T09:30:00Z'."
+    assert says == "`created_after` must be a time such as '2026-01-31T09:30:00Z' or a date such as '2026-01-31'."
 
 
 @pytest.mark.parametrize("given_", [None, [], "text", 5, True])
