@@ -40,7 +40,7 @@ if __name__ == "__main__":
 
 from infra.stage import Stage
 
-from docs import installs, packages, registry, stub, tokens, tool_table
+from docs import installs, packages, registry, stub, tokens
 
 DOCS = Path(__file__).parent
 ROOT = DOCS.parent
@@ -93,7 +93,7 @@ def pages() -> list[tuple[Path, str]]:
             (plain.OPTIONS, recall_options()),
             (stub.STUB, stub.stub(CATALOGUE)),
             (stub.ASYNC_STUB, stub.async_stub(CATALOGUE)),
-            (tool_table.TABLE, tool_table.table(CATALOGUE)),
+            (stub.TABLE, stub.table(CATALOGUE)),
             (DOCS / "cost.md", cost.page((DOCS / "cost.md").read_text())),
             (DOCS / "scale.md", scale.page((DOCS / "scale.md").read_text())),
             (packages.PAGE, packages.with_tables(packages.PAGE.read_text())),

@@ -42,8 +42,6 @@ S3_GETS: Final = 5_500
 NEW_TABLE_WRITES: Final = 4_000
 NEW_TABLE_READS: Final = 12_000
 """Units per second of a new on-demand table, before DynamoDB has seen more."""
-PARTITION_WRITES: Final = 1_000
-"""Write units per second of one partition of a table, so of one user."""
 MONTHLY_ENTRIES: Final = 150
 """Entries of a user: of 300 calls half."""
 NEW_ACCOUNT: Final = 10

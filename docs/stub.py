@@ -2,6 +2,7 @@
 method, from the tools' input and answer models.
 
 A type checker reads the `.pyi` in place of the module, so what the module declares by hand is copied there as it is.
+Here too: the table of the tools that the client carries, so that it needs no tool's code to call it.
 """
 
 import ast
@@ -21,6 +22,7 @@ MODULE: Final = Path(__file__).parents[1] / "shared" / "steeltrap" / "client" / 
 STUB: Final = MODULE.with_suffix(".pyi")
 ASYNC_MODULE: Final = MODULE.with_name("in_loop.py")
 ASYNC_STUB: Final = ASYNC_MODULE.with_suffix(".pyi")
+TABLE: Final = MODULE.with_name("tool_table.py")
 
 _INDENT: Final = "    "
 _IMPORTS: Final = """\
@@ -80,9 +82,9 @@ def _formatted(parts: list[str]) -> str:
     return _ruff("format", text=checked)
 
 
-def _ruff(*command: str, text: str) -> str:
-    words = [sys.executable, "-m", "ruff", *command, "--stdin-filename", str(STUB), "-"]
-    return subprocess.run(words, input=text, cwd=STUB.parents[3], capture_output=True, text=True, check=True).stdout
+def _ruff(*command: str, text: str, path: Path = STUB) -> str:
+    words = [sys.executable, "-m", "ruff", *command, "--stdin-filename", str(path), "-"]
+    return subprocess.run(words, input=text, cwd=path.parents[3], capture_output=True, text=True, check=True).stdout
 
 
 def _declared(module: Path, toolsets: Iterable[Toolset], prefix: str) -> list[str]:
@@ -240,3 +242,34 @@ def _quoted(value: Any) -> str:
 
 def _without_ref(node: JsonObject) -> JsonObject:
     return {key: value for key, value in node.items() if key not in ("$ref", "description", "default")}
+
+
+_TABLE_HEAD: Final = '''\
+"""Written by docs/generate.py from the tools: change those, then run `make docs`.
+
+A client that calls a server knows the tools by this table and imports none of them.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+from .answers import ToolRow
+
+'''
+
+
+def table(catalogue: Catalogue) -> str:
+    """The text of `client/tool_table.py`."""
+    toolsets = "".join(
+        f"{name!r}: {{{', '.join(f'{tool.name!r}: {_row(tool)}' for tool in toolset.tools.values())}}},"
+        for name, toolset in catalogue.toolsets.items()
+    )
+    text = f"{_TABLE_HEAD}TOOLS: Final[Mapping[str, Mapping[str, ToolRow]]] = {{{toolsets}}}\n"
+    return _ruff("format", text=text, path=TABLE)
+
+
+def _row(tool: Tool) -> str:
+    schema = tool.answer_schema
+    fields = tuple(schema.get("required", ()))
+    values = [tool.operation, tool.repeats, tool.timeout, schema["type"], *([fields] if fields else [])]
+    return f"ToolRow({', '.join(map(repr, values))})"

@@ -15,7 +15,7 @@ import pytest
 from openapi_spec_validator import validate
 from typer.testing import CliRunner
 
-from docs import generate, packages, registry, stub, tokens, tool_table
+from docs import generate, packages, registry, stub, tokens
 from steeltrap.cli.app import COMMANDS, OPERATORS, app
 from steeltrap.servers.http import STATUS
 from steeltrap.settings import PREFIX
@@ -69,7 +69,7 @@ def test_the_types_of_the_python_calls_are_as_generated() -> None:
 
 
 def test_the_clients_table_of_tools_is_as_generated() -> None:
-    assert tool_table.TABLE.read_text() == tool_table.table(CATALOGUE), "run `make docs`"
+    assert stub.TABLE.read_text() == stub.table(CATALOGUE), "run `make docs`"
 
 
 @pytest.mark.slow

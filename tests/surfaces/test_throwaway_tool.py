@@ -13,7 +13,7 @@ from infra.plan import http_function, mcp_function, tool_functions
 from jsonschema import Draft202012Validator
 from typer.testing import CliRunner
 
-from docs import generate, stub, tool_table
+from docs import generate, stub
 from steeltrap.cli.app import app as commands
 from steeltrap.client import calling
 from steeltrap.client.in_process import open_memory
@@ -47,7 +47,7 @@ def _generated_table() -> Any:
     """The client's table as `make docs` would write it now."""
     module = ModuleType(f"{calling.__package__}.generated")
     module.__package__ = calling.__package__
-    exec(tool_table.table(CATALOGUE), module.__dict__)
+    exec(stub.table(CATALOGUE), module.__dict__)
     return module.TOOLS
 
 
