@@ -31,7 +31,7 @@ from ..text.sentences import chunks
 from ..text.vectors import has_direction
 from ..text.words import text_digest
 from .call import Call
-from .reading import find, find_all, find_images
+from .reading import find, find_all, find_images, find_known
 from .secrets import redacted, redacted_text
 
 _log = logging.getLogger("steeltrap")
@@ -75,6 +75,12 @@ def save(call: Call, draft: Draft, guard: Guard | None = None) -> Saved:
         similarity=round(nearest.cosine, 4) if nearest else None,
         probably_supersedes=nearest.id if nearest and novelty.probably_corrects(nearest, call.embedder) else None,
     )
+
+
+def corrected(call: Call, saved: Saved) -> Memory | None:
+    """The visible memory that a saved one seems to correct."""
+    ids = [saved.probably_supersedes] if saved.probably_supersedes else []
+    return next(iter(find_known(call, ids).values()), None)
 
 
 def _in_view(call: Call, near: list[Neighbour]) -> list[Neighbour]:

@@ -58,12 +58,11 @@ def remember(call: Call, input: RememberInput) -> str:
     if existed or result.existed:
         return _with_notice(call, f"Already stored as [{id}]; nothing was saved.")
     answer = _with_notice(call, f"Saved as [{id}]{_place(call, result.memory)}.")
-    corrected = find_known(call, [result.probably_supersedes]) if result.probably_supersedes else {}
-    if corrected:
-        [old] = short_ids(call, list(corrected))
+    if (old := saving.corrected(call, result)) is not None:
+        [old_id] = short_ids(call, [old.id])
         answer += (
             " It may correct an older memory. If it does, call revise_memory with the id "
-            f"{old} and the same content:\n{fenced(memory_lines(call, list(corrected.values())))}"
+            f"{old_id} and the same content:\n{fenced(memory_lines(call, [old]))}"
         )
     if call.outcome is not None and call.outcome.kind is OutcomeKind.DEGRADED:
         answer += " Whether it corrects an older memory is not known now."
