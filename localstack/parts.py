@@ -11,6 +11,7 @@ import urllib.error
 import urllib.request
 import zipfile
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -24,6 +25,10 @@ _OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 _WANTS_TLS = bytes.fromhex("0000000804d2162f")
 NOWHERE = "http://127.0.0.1:9"
 """An address where nothing listens."""
+
+
+_MEMORY = Path("/dev/shm")
+_ROOM = 4 << 30
 
 
 class Missing(Exception):
@@ -65,9 +70,23 @@ class Part:
         """Its own folder for temporary files: emulators of Lambda leave all of each function's code there."""
         return self.home / "tmp"
 
+    @property
+    def data(self) -> Path:
+        """Its data: in memory where there is room. It syncs each change, and whoever else writes makes it wait."""
+        with suppress(OSError):  # not every system has this folder
+            memory = os.statvfs(_MEMORY)
+            if os.access(_MEMORY, os.W_OK) and memory.f_bavail * memory.f_frsize >= _ROOM:
+                return self._in_memory
+        return self.home / "data"
+
+    @property
+    def _in_memory(self) -> Path:
+        return _MEMORY / f"steeltrap-{self.name}-{_digest(self.home)}"
+
     def clear(self) -> None:
-        """Remove its temporary files."""
+        """Remove its temporary files, and what it has in memory."""
         shutil.rmtree(self.temporary, ignore_errors=True)
+        shutil.rmtree(self._in_memory, ignore_errors=True)
 
     def fits(self) -> bool:
         """Whether this Python is the part's, where it has one of its own."""
@@ -101,6 +120,10 @@ _SOURCES = {
     "mvn": "Apache Maven",
     "npm": "Node.js, which brings npm",
 }
+
+
+def _digest(folder: Path) -> str:
+    return sha256(str(folder).encode()).hexdigest()[:12]
 
 
 def _answers_http(url: str) -> bool:
@@ -152,7 +175,7 @@ def _install_opensearch(home: Path) -> None:
 def _opensearch(home: Path) -> list[str]:
     return [
         *("java", "-Xms512m", "-Xmx1g", "-cp", f"{home / 'lib'}/*"),
-        *("org.codelibs.opensearch.runner.OpenSearchRunner", "-basePath", str(home / "data"), "-numOfNode", "1"),
+        *("org.codelibs.opensearch.runner.OpenSearchRunner", "-basePath", str(OPENSEARCH.data), "-numOfNode", "1"),
         *("-confPath", str(home / "config")),
         # The runner adds the node's number to the port.
         *("-baseHttpPort", str(OPENSEARCH.port - 1), "-clusterName", "steeltrap"),
@@ -245,8 +268,10 @@ def make_postgres(data: Path) -> None:
 
 
 def postgres_command(data: Path, port: int) -> list[str]:
-    """The command that runs the server of a data folder, as a user who is not root."""
+    """The command that runs the server of a data folder, as a user who is not root. It keeps what it said to have if it
+    is killed, not if the machine loses its power: syncing would take most of a test's time."""
     options = ["-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories=", "-c", "max_connections=200"]
+    options += ["-c", "fsync=off"]
     return as_postgres([postgres_program("postgres"), "-D", str(data), "-p", str(port), *options])
 
 
@@ -254,7 +279,7 @@ def _postgres_data(home: Path) -> Path:
     """Its user has to reach the folder, which may not be so in the checkout of another one."""
     if os.geteuid() != 0:
         return home / "data"
-    return Path(pwd.getpwnam("postgres").pw_dir) / f"steeltrap-{sha256(str(home).encode()).hexdigest()[:12]}"
+    return Path(pwd.getpwnam("postgres").pw_dir) / f"steeltrap-{_digest(home)}"
 
 
 def _install_postgres(home: Path) -> None:
