@@ -227,23 +227,27 @@ def _wait(formation: Any, stack: str, what: str) -> None:
         raise AssertionError([(e["LogicalResourceId"], e.get("ResourceStatusReason")) for e in failed]) from error
 
 
+_UPLOADED: dict[str, dict[str, str]] = {}
+"""The name in the bucket of each folder of code that an emulator has. Its own name is the digest of its files."""
+
+
 def _upload(aws: Aws, file: Path) -> str:
     """Upload a template, with tables and policies as the emulator needs them, and the folders of code that it names.
 
     Returns its name in the bucket.
     """
     store = aws.client("s3")
+    uploaded = _UPLOADED.setdefault(aws.url, {})
     if BUCKET not in {each["Name"] for each in store.list_buckets()["Buckets"]}:
         store.create_bucket(Bucket=BUCKET)
     template = json.loads(file.read_text())
-    packed: dict[str, str] = {}
     for resource in template["Resources"].values():
         for place in ("Code", "Content"):
             folder = resource["Properties"].get(place)
             if isinstance(folder, str):
-                if folder not in packed:
-                    packed[folder] = _put(store, _zipped(file.parent / folder), "zip")
-                resource["Properties"][place] = {"S3Bucket": BUCKET, "S3Key": packed[folder]}
+                if folder not in uploaded:
+                    uploaded[folder] = _put(store, _zipped(file.parent / folder), "zip")
+                resource["Properties"][place] = {"S3Bucket": BUCKET, "S3Key": uploaded[folder]}
         if "LocalSecondaryIndexes" in resource["Properties"]:
             resource["Properties"] = projecting_all(resource["Properties"])
         if resource["Type"] in ("AWS::S3::BucketPolicy", "AWS::SQS::QueuePolicy"):

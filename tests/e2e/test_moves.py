@@ -11,10 +11,10 @@ from typing import Any, Final
 from uuid import uuid4
 
 import pytest
-from deployment import Aws, Deployment, deployed_stage, eventually
 from infra.stage import Stage
 from issuer import AUDIENCE, Issuer
 
+from e2e.deployment import Aws, Deployment, deployed_stage, eventually
 from steeltrap.model import UserRef
 from steeltrap.runtime import moving
 from steeltrap.stores.dynamodb import moving as tables_moving
