@@ -48,6 +48,8 @@ RELEASES: Final = (TODAY, NEXT, AFTER_NEXT)
 """The migrations of this release and of two newer ones, each of which works on the tables of those before it."""
 _DIED: Final = 9
 _IS_OLD: Final = 10
+_PATIENCE: Final = 300.0
+"""Seconds for what must succeed, while the writers of the other kinds of log take all processors."""
 _PROGRAM: Final = "import sys; from faults.replica_history import write; write(*sys.argv[1:])"
 
 
@@ -298,20 +300,20 @@ def check(folder: Path, logs: Logs) -> History:
     the same rows, and what was forgotten is in no byte."""
     names = [path.name for path in folder.iterdir() if path.is_dir() and path.name.startswith("cache")]
     stores = [brought_up(folder, name, logs) for name in names]
-    space_of(stores[0], ANA.user_id).sweep(NOON - timedelta(days=1))  # finishes what a death cut short
-    stores[0].migrate(ANA, in_time())
+    _space(stores[0]).sweep(NOON - timedelta(days=1))  # finishes what a death cut short
+    stores[0].migrate(ANA, in_time(_PATIENCE))
     stores.append(brought_up(folder, "fresh", logs))
     for store in stores:
-        store._replica(ANA).catch_up(in_time())
+        store._replica(ANA).catch_up(in_time(_PATIENCE))
     tables = [rows(store) for store in stores]
     assert all(each == tables[0] for each in tables)
 
-    if any(memory.deleted_at for memory in space_of(stores[-1], ANA.user_id).images()):
+    if any(memory.deleted_at for memory in _space(stores[-1]).images()):
         hour = hour_of(SystemClock().now())
         assert any(marker.hour <= hour for page in logs.due("9999") for _, marker in page), "deletes without a marker"
 
     history = History.of(folder)
-    memories = {memory.id: memory for memory in space_of(stores[-1], ANA.user_id).walk()}
+    memories = {memory.id: memory for memory in _space(stores[-1]).walk()}
     assert history.missing(memories) == []
     assert history.doubled() == []
     assert not history.forgotten & set(memories)
@@ -335,7 +337,7 @@ def check(folder: Path, logs: Logs) -> History:
 def brought_up(folder: Path, name: str, logs: Logs) -> ReplicaStore:
     """A replica at the end of the log, and swept."""
     store = ReplicaStore(folder / name, logs, EMBEDDER, SystemClock())
-    store._replica(ANA).catch_up(in_time())
+    store._replica(ANA).catch_up(in_time(_PATIENCE))
     return store
 
 
@@ -348,19 +350,23 @@ def restore_and_move(folder: Path, logs: Logs) -> None:
         closing(ReplicaStore(folder / "there", FolderLogs(folder / "other log"), EMBEDDER, SystemClock())) as there,
     ):
         before, then = _contents(awake), SystemClock().now()
-        space = space_of(awake, ANA.user_id)
+        space = _space(awake)
         for memory in list(space.walk())[:3]:
             delete(space, memory)
         save(space, "heron later reed")
         assert _contents(awake) != before
         awake.build(ANA, then, folder / "then.db")
-        put_back(awake.open_file(ANA, in_time()), folder / "then.db", in_time())
+        put_back(awake.open_file(ANA, in_time(_PATIENCE)), folder / "then.db", in_time(_PATIENCE))
         assert _contents(asleep) == _contents(awake) == before
-        move_user(ANA, FilePlace("here", awake), FilePlace("there", there), in_time())
+        move_user(ANA, FilePlace("here", awake), FilePlace("there", there), in_time(_PATIENCE))
         assert _contents(there) == before
         with pytest.raises(Unavailable, match="moved to there"):
             _contents(asleep)
 
 
+def _space(store: ReplicaStore) -> Space:
+    return space_of(store, ANA.user_id, seconds=_PATIENCE)
+
+
 def _contents(store: ReplicaStore) -> dict[str, str]:
-    return {memory.id: memory.content for memory in space_of(store, ANA.user_id).walk()}
+    return {memory.id: memory.content for memory in _space(store).walk()}
