@@ -1017,7 +1017,8 @@ def test_a_browser_is_shown_a_page_and_a_program_gets_problem_details(
 
 def test_each_rule_that_ranking_names_is_explained():
     package = Path(rendering.__file__).parents[2]
-    source = (package / "ranking/scoring.py").read_text() + (package / "engine/lifting.py").read_text()
+    files = ("ranking/scoring.py", "ranking/scored.py", "engine/lifting.py")
+    source = "\n".join((package / file).read_text() for file in files)
     rules = set(re.findall(r'(?:boosts\[|added\[|scored\.(?:add|match)\()"(\w+)"', source))
     rules |= set(re.findall(r'^ +"(\w+)": (?:weights\.|reply|question|conversation)', source, re.MULTILINE))
     assert {"superseded", "literal", "days", "neighbours", "reply"} <= rules

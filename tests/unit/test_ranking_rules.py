@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from steeltrap.model import Candidate, Candidates, Memory, Message, to_micros
 from steeltrap.ranking import weights as bm25
 from steeltrap.ranking.on_days import on_days
-from steeltrap.ranking.scoring import Fused, fuse, mass, rank, without_names, words
+from steeltrap.ranking.scored import Fused, mass
+from steeltrap.ranking.scoring import fuse, rank, without_names, words
 from steeltrap.ranking.weights import WEIGHTS, Weights
 from steeltrap.text.words import Trait, speaker_of, traits
 

@@ -11,7 +11,8 @@ from clock import NOON
 from steeltrap.model import Candidate, Candidates, Memory, Neighbour, Surroundings, Usage
 from steeltrap.ranking import novelty, weights
 from steeltrap.ranking.fading import Grade, card_of, falls_below, graded, retrievability, reviewed
-from steeltrap.ranking.scoring import Fused, fuse
+from steeltrap.ranking.scored import Fused
+from steeltrap.ranking.scoring import fuse
 from steeltrap.text.vectors import calibrated
 
 COUNTS = st.integers(1, 10_000)

@@ -49,7 +49,7 @@ from .searching import Found, search
 from .secrets import redacted_message
 
 if TYPE_CHECKING:
-    from ..ranking.scoring import Fused
+    from ..ranking.scored import Fused
 
 _BLOCK_TURNS: Final = 100
 _BLOCK_BYTES: Final = 1024 * 1024

@@ -17,7 +17,7 @@ from ..text.words import searchable_text
 from .call import Call
 
 if TYPE_CHECKING:
-    from ..ranking.scoring import Column, Scored
+    from ..ranking.scored import Column, Scored
 
 _CROWD: Final = 100
 """Half of the fewest candidates that a leg returns."""

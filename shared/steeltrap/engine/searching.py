@@ -48,7 +48,7 @@ from .lifting import (
 
 if TYPE_CHECKING:
     from ..ranking.on_days import OnDays
-    from ..ranking.scoring import Column, Fused, Scored
+    from ..ranking.scored import Column, Fused, Scored
 
 # Ranking needs numpy, which is a large part of a function's cold start: only a search imports it.
 

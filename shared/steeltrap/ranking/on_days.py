@@ -18,7 +18,7 @@ from ..text.date_words import Part
 from ..text.dates import bounds, day_at, floating_bounds
 from ..text.words import Trait, tokens
 from . import weights
-from .scoring import Column, has_trait
+from .scored import Column, has_trait
 
 NEAR: Final = 14
 """So many days before and after the named ones are near them."""
