@@ -244,10 +244,12 @@ def test_the_literal_text_of_a_memory_finds_it_first_in_every_language(own_door:
         ("Where is my dentsit?", FACTS[3], "dentist"),
         ("when does my pasport expire", FACTS[4], "passport"),
         ("What is Pixle afraid of?", FACTS[5], "Pixel"),
+        ("which postgress do we run", "We run Postgres 16 in production.", "postgres"),
+        ("what does a deploment need", "Two people approve a deployment.", "deployment"),
     ],
 )
 def test_a_misspelt_word_is_corrected_by_the_users_own_words(ana: Ask, query: str, meant: str, word: str) -> None:
-    saved(ana, *FACTS)
+    saved(ana, *dict.fromkeys([*FACTS, meant]))
     found = ana("core.search", query=query)
     assert found["results"][0]["content"] == meant
     assert f'Searched for "{word}" instead of ' in found["outcome"]["message"]

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steeltrap.text.spelling import best_correction, corrections
+from steeltrap.text.spelling import as_written, best_correction, corrections
 from steeltrap.text.words import word_tokens
 
 
@@ -22,12 +22,34 @@ def test_of_words_that_as_many_memories_have_the_first_edit_counts(
     word: str, stored: tuple[str, ...], best: str
 ) -> None:
     tokens = word_tokens(stored)
+    near = corrections(word)
     for order in (tokens, tokens[::-1]):
-        assert best_correction(word, corrections(word), dict.fromkeys(order, 1)) == best
+        token = best_correction(word, near, dict.fromkeys(order, 1))
+        assert token is not None
+        assert near[token][0] == best
 
 
 def test_the_word_that_the_most_memories_have_counts() -> None:
     assert best_correction("hous", corrections("hous"), {"hos": 1, "hour": 2}) == "hour"
+
+
+@pytest.mark.parametrize(
+    ("word", "text", "meant"),
+    [
+        ("postgress", "We run Postgres 16.", "postgres"),
+        ("deploment", "The deployment needs two people.", "deployment"),
+        ("deploment", "Deployments need two people.", "deployment"),
+        ("arhitecture", "Its architecture is old.", "architecture"),
+    ],
+)
+def test_a_word_is_corrected_as_it_is_written(word: str, text: str, meant: str) -> None:
+    [token] = word_tokens([meant])
+    assert as_written(corrections(word)[token], token, text) == meant
+
+
+def test_a_word_is_corrected_to_its_first_edit_where_the_text_has_no_form_of_it() -> None:
+    others = corrections("deploment")["deploy"]
+    assert as_written(others, "deploy", "The heron waits.") == others[0]
 
 
 def test_a_word_that_nobody_has_is_corrected_to_nothing() -> None:

@@ -215,18 +215,19 @@ def _corrected(call: Call, query: Query, text: str, matches: Matches) -> dict[st
     frequencies = matches.candidates.frequencies
     if not query.by_term or matches.degraded or not matches.stored or all(frequencies.values()):
         return {}
-    from ..text.spelling import best_correction, corrections, misspelt
+    from ..text.spelling import as_written, best_correction, corrections, misspelt
 
     corrected: dict[str, str] = {}
     knows = call.embedder.knows if isinstance(call.embedder, KnowsWords) else None
+    words = replace(query, embedding=None, per_leg=1, by_term=False, during=())
     for word in misspelt(text, frequencies, knows):
         near = corrections(word, call.space.vocabulary())
-        if not near:
-            continue
-        words = replace(query, tokens=tuple(near), embedding=None, per_leg=1, by_term=False, during=())
-        answer = call.space.search(words)
-        better = best_correction(word, near, answer.candidates.frequencies)
-        if better is not None:
+        answer = call.space.search(replace(words, tokens=tuple(near))) if near else None
+        token = None if answer is None else best_correction(word, near, answer.candidates.frequencies)
+        if token is not None:
+            having = call.space.search(replace(words, tokens=(token,))).candidates.ids
+            memories = call.space.get(having).values()
+            better = as_written(near[token], token, "\n".join(map(searchable_text, memories)))
             spellings = [each for each in _WORD.findall(text) if runs(each) == [word]]
             corrected |= {each: better.capitalize() if each[0].isupper() else better for each in spellings}
     return corrected

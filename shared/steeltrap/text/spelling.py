@@ -85,31 +85,44 @@ def _alphabet(word: str) -> str:
     return next((letters for letters in ALPHABETS if set(word).issubset(letters)), "")
 
 
-def corrections(word: str, vocabulary: Set[str] | None = None) -> dict[str, str]:
+def corrections(word: str, vocabulary: Set[str] | None = None) -> dict[str, list[str]]:
     """The words that one may have been meant to be, by the token of each: one letter left out, added, replaced, or two
-    that follow each other swapped. Of those with one token it is one with the same first letter, if any: few misspell
-    that. With a vocabulary only those whose tokens it has, which mostly is none of hundreds."""
+    that follow each other swapped. With a vocabulary only those whose tokens it has, which mostly is none of hundreds.
+    Of those with one token the ones with the same first letter are first: few misspell that."""
     others = _edits(word)
     tokens = word_tokens(others)
-    if vocabulary is not None:
-        if vocabulary.isdisjoint(tokens):
-            return {}
-        in_vocabulary = [place for place, token in enumerate(tokens) if token in vocabulary]
-        others, tokens = [others[place] for place in in_vocabulary], [tokens[place] for place in in_vocabulary]
-    by_token = dict.fromkeys(tokens, "")  # in the order of the edits
-    by_token.update(zip(reversed(tokens), reversed(others), strict=True))  # of words with one token the first counts
+    if vocabulary is not None and vocabulary.isdisjoint(tokens):
+        return {}
+    by_token: dict[str, list[str]] = {}
+    for other, token in zip(others, tokens, strict=True):
+        if vocabulary is None or token in vocabulary:
+            by_token.setdefault(token, []).append(other)
     by_token.pop(_token(word), None)
     return by_token
 
 
-def best_correction(word: str, near: Mapping[str, str], frequencies: Mapping[str, int]) -> str | None:
-    """The one of a word's corrections that the most memories have, of those with the same first letter if any, and the
-    first of equals; None where no memory has one."""
+def best_correction(word: str, near: Mapping[str, Sequence[str]], frequencies: Mapping[str, int]) -> str | None:
+    """The token of a word's corrections that the most memories have, of those with the same first letter if any, and
+    the first of equals; None where no memory has one."""
     present_tokens = {token for token, count in frequencies.items() if count}
     if present_tokens.isdisjoint(near):
         return None
-    having = {other: frequencies[token] for token, other in near.items() if token in present_tokens}
-    return max(having, key=lambda other: (other[0] == word[0], having[other]))
+    having = [token for token in near if token in present_tokens]
+    return max(having, key=lambda token: (near[token][0][0] == word[0], frequencies[token]))
+
+
+def as_written(others: Sequence[str], token: str, text: str) -> str:
+    """The one of some words with this token that a text has, or else the one that begins most like the text's own form
+    of it; the first of equals."""
+    words = list(dict.fromkeys(runs(text)))
+    forms = [word for word, own in zip(words, word_tokens(words), strict=True) if own == token]
+    return max(others, key=lambda other: max((_likeness(other, form) for form in forms), default=(0, False)))
+
+
+def _likeness(word: str, form: str) -> tuple[int, bool]:
+    """How many letters two words begin with alike, and whether they are the same."""
+    alike = (at for at, (one, other) in enumerate(zip(word, form, strict=False)) if one != other)
+    return next(alike, min(len(word), len(form))), word == form
 
 
 def is_english(word: str) -> bool:
