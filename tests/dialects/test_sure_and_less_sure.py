@@ -265,6 +265,8 @@ def test_a_misspelt_word_is_corrected_by_the_users_own_words(ana: Ask, query: st
         ("Wanneer komt de loodgeiter?", "De loodgieter komt op dinsdag.", "loodgieter"),
         ("Kiedy przychodzi hydrulik?", "Hydraulik przychodzi we wtorek.", "hydraulik"),
         ("Когда приходит сантехнк?", "Сантехник приходит во вторник.", "сантехник"),
+        ("fontanreo", "El fontanero se llama Julián Prado.", "fontanero"),
+        ("pasport", "My passport expires in March 2031.", "passport"),
     ],
 )
 def test_so_is_one_of_another_language_whose_words_the_embedder_knows(
@@ -281,6 +283,7 @@ def test_so_is_one_of_another_language_whose_words_the_embedder_knows(
     [
         ("Kdy má kočka očkování?", "Kočku očkujeme v srpnu."),
         ("Missä autot katsastetaan?", "Auto katsastetaan Turussa."),
+        ("kočka očkování", "Kočku očkujeme v srpnu."),
     ],
 )
 def test_no_word_is_taken_for_misspelt_in_a_language_of_which_few_words_are_known(

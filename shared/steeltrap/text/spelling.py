@@ -4,7 +4,7 @@ English words, which is read once.
 A misspelt word is corrected by the user's own words alone, never by a dictionary: only what is stored can be found. A
 dictionary says what not to correct: "wifi" is a word, so it doesn't mean "wife". A query with a word such as "what" or
 "my" is English, and the list of English words is its dictionary. Any other needs one that knows most of its words:
-in a language that no dictionary has, every form of a word would look misspelt.
+in a language that no dictionary has, every form of a word would look misspelt. A word alone needs none beside it.
 
 `english_words.bin` has the first bytes of the hashes of 47,000 stems, sorted. The words are those of symspellpy's
 frequency dictionary (MIT; made from SCOWL and Google Books Ngram, CC BY 3.0) and of BERT's vocabulary (Apache-2.0).
@@ -65,11 +65,13 @@ def misspelt(query: str, frequencies: Mapping[str, int], knows: Callable[[str], 
         return wrong if len(wrong) <= _MOST_WORDS else []
     wrong = [word for word in strange if not knows(spellings[word])]
     others = [lowered for word, lowered in spellings.items() if word not in wrong and len(word) >= _SHORTEST_TELLING]
-    return wrong if len(wrong) <= _MOST_WORDS and wrong and _are_mostly_known(others, knows) else []
+    if not others:
+        return wrong if len(wrong) == 1 else []  # one word alone may be of any language
+    return wrong if len(wrong) <= _MOST_WORDS and _are_mostly_known(others, knows) else []
 
 
 def _are_mostly_known(words: Sequence[str], knows: Callable[[str], bool]) -> bool:
-    return bool(words) and sum(map(knows, words)) >= _MOSTLY * len(words)
+    return sum(map(knows, words)) >= _MOSTLY * len(words)
 
 
 def _words(text: str) -> list[str]:
