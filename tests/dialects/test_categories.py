@@ -542,10 +542,10 @@ def test_what_has_none_of_the_four_categories_is_not_seen(agent: Speaks, categor
 
 def test_what_is_not_seen_takes_no_place_of_what_is(agent: Speaks, other_agent: Speaks) -> None:
     agent.ask("store_memory", category="fact", content="The port in Braga is far away and quiet")
-    for i in range(120):
-        other_agent.ask("store_memory", category="fact", content=f"port {i}")
-    for i in range(20):
-        agent.invoke("core.save", content=f"port of recipe {i}", category="recipe")
+    ports = [{"content": f"port {i}", "category": "fact"} for i in range(120)]
+    recipes = [{"content": f"port of recipe {i}", "category": "recipe"} for i in range(20)]
+    for speaker, said in ((other_agent, ports[:60]), (other_agent, ports[60:]), (agent, recipes)):
+        assert speaker.invoke("core.batch_save", items=said).error is None
     assert items(agent.ask("search_memories", query="port", limit=1)) == [
         "[fact] The port in Braga is far away and quiet"
     ]
