@@ -226,7 +226,7 @@ def refusal(permissions: Permissions, tool: "Tool") -> AccessDenied | None:
 
 def identified(caller: Caller | None) -> Caller:
     """The caller, if it has a valid identity. Raises IdentityMissing or InvalidInput."""
-    if caller is None or not caller.user.user_id:
+    if caller is None or not caller.user.user_id or str(caller.user.user_id).isspace():
         raise IdentityMissing("No user is known for this call: the application must say who the user is.")
     limits = {
         "user_id": caller.user.user_id,

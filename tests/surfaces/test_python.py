@@ -14,7 +14,7 @@ import steeltrap
 from embedding import HashedWords
 from steeltrap.cli.app import app
 from steeltrap.client.in_process import open_memory
-from steeltrap.errors import InvalidInput, NotFound, Unavailable
+from steeltrap.errors import IdentityMissing, InvalidInput, NotFound, Unavailable
 from steeltrap.model import OutcomeKind
 from steeltrap.runtime import local as runtime
 from steeltrap.toolsets import CATALOGUE
@@ -182,3 +182,9 @@ def test_a_closed_memory_refuses_calls_for_every_user(tmp_path: Path) -> None:
     for call in (memory.core.list, other.core.stats, lambda: save(content="x"), lambda: memory.invoke("core.list", {})):
         with pytest.raises(RuntimeError, match=r"^This memory is closed; open it again with `open_memory`\.$"):
             call()
+
+
+@pytest.mark.parametrize("user", ["", " ", "\t\n", "\u3000"])
+def test_a_user_of_white_space_is_nobody(tmp_path: Path, user: str) -> None:
+    with open_memory(tmp_path, user="ana") as memory, pytest.raises(IdentityMissing, match="No user is known"):
+        memory.as_user(user).core.list()
