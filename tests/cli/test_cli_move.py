@@ -83,7 +83,7 @@ def test_a_folder_or_a_user_that_isnt_there_is_no_move_of_nothing(run, data, tmp
         assert (again["users"], again["moved_before"], again["failed"]) == (moves, 1 - moves, [])
 
 
-def test_a_place_where_nobody_has_memories_is_no_move_of_nothing(run, data, tmp_path, url):
+def test_a_place_where_nobody_has_memories_is_no_move_of_nothing(run, data, tmp_path, url, monkeypatch):
     missing = run("move", f"file://{tmp_path}/misspelt", data)
     assert (missing.exit_code, missing.stdout) == (3, "")
     assert missing.stderr == f"There is no folder {tmp_path / 'misspelt'}.\n"
@@ -93,6 +93,10 @@ def test_a_place_where_nobody_has_memories_is_no_move_of_nothing(run, data, tmp_
         nobody = run("move", source, f"file://{tmp_path}/target")
         assert (nobody.exit_code, nobody.stdout) == (3, "")
         assert nobody.stderr == f"Nothing was moved: nobody has memories in {tmp_path / 'photos'}. Check FROM.\n"
+    monkeypatch.setenv("STEELTRAP_STORE", f"file://{tmp_path}/looked-at")
+    assert run("list").exit_code == 0
+    monkeypatch.delenv("STEELTRAP_STORE")
+    assert run("move", f"file://{tmp_path}/looked-at", f"file://{tmp_path}/target").exit_code == 3
     run("remember", "the heron stands in the reeds")
     for source, target in ((data, url), (url, f"{url}-2")):
         assert [run("move", source, target).exit_code for _ in range(2)] == [0, 0]

@@ -240,9 +240,10 @@ class LogContract:
         assert {len(each) for each in ids} == {16}
         assert {connect().id()} == ids
 
-    def test_a_place_has_begun_once_it_has_its_id(self, connect: Connect, logs: Logs) -> None:
+    def test_a_place_has_begun_once_a_user_has_a_log(self, connect: Connect, logs: Logs, log: Log) -> None:
         assert [logs.is_begun() for _ in range(2)] == [False, False], "the question makes none"
         connect().id()
+        log.create(1, b"first")
         assert logs.is_begun()
 
     def test_a_check_leaves_no_user_and_no_entry(self, logs: Logs, log: Log) -> None:

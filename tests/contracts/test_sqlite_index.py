@@ -25,12 +25,12 @@ from contracts.entries import (
 )
 from contracts.entries import entry as entry_of
 from spaces import space_of
-from steeltrap.errors import Conflict
+from steeltrap.errors import Conflict, Unavailable
 from steeltrap.model import Embedding, Memory, UserRef
 from steeltrap.ports import Create, Guard, Space
 from steeltrap.stores.exact import index
 from steeltrap.stores.exact.vectors import Leading
-from steeltrap.stores.sqlite import SqliteStore
+from steeltrap.stores.sqlite import SqliteStore, file
 
 Opening = Callable[[], SqliteStore]
 _WORDS = ["heron", "otter", "pond", "dawn", "reed", "frog", "山", "川魚"]
@@ -81,6 +81,40 @@ def test_memories_that_were_read_are_kept_until_they_change(open_store: Opening,
     assert space.get([stays.id])[stays.id] is before[stays.id]
     other.purge([leaves.id])
     assert list(space.get(every)) == [stays.id, changes.id]
+
+
+def test_a_look_that_fails_shows_nothing_that_changed(
+    open_store: Opening, clock: SettableClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    space, other = space_of(open_store(), "ana"), space_of(open_store(), "ana")
+    one, goes = save(space, "heron"), save(space, "frog")
+    assert len(space.get([one.id, goes.id])) == 2
+    update(other, one, content="otter")
+    other.purge([goes.id])
+
+    def fail(*_: object) -> None:
+        raise Unavailable("the disk is slow", part="store")
+
+    with monkeypatch.context() as failing:
+        failing.setattr(file, "changes", fail)
+        with pytest.raises(Unavailable):
+            space.get([one.id])
+    assert {memory.content for memory in space.get([one.id, goes.id]).values()} == {"otter"}
+
+
+def test_a_vocabulary_has_what_was_written_during_the_call(open_store: Opening, clock: SettableClock) -> None:
+    store, other = open_store(), open_store()
+    space = space_of(store, "ana")
+    one = save(space, "heron")
+
+    def read() -> object:
+        space.get([one.id])
+        update(space_of(other, "ana"), one, content="otter")
+        save(space_of(store, "ana"), "frog")
+        return space.vocabulary()
+
+    assert {"otter", "frog"} <= set(space.ahead(read) or ())  # type: ignore[call-overload]
+    assert {"otter", "frog"} <= set(space.vocabulary() or ())
 
 
 def _answers(space: Space) -> list[Any]:

@@ -215,12 +215,28 @@ def test_of_an_address_alone_another_with_its_words_is_not_sure(
     assert another not in [each["content"] for each in others if not each.get("less_sure")]
 
 
-def test_what_only_looks_like_an_address_is_found_as_ever(ana: Ask) -> None:
-    saved(ana, *FACTS, "We use React 18 with hooks.", "The meeting begins at 9:30.", "The visa ended on 4 May 2025.")
-    for query, meant in (("React.js", "React 18"), ("9:30", "9:30"), ("2025-05-04", "visa"), ("04.05.2025", "visa")):
-        [hit, *_] = ana("core.search", query=query, precision="likely")["results"]
-        assert meant in hit["content"]
-        assert not hit.get("less_sure")
+@pytest.mark.parametrize(
+    ("query", "fact"),
+    [
+        ("React.js", "We use React 18 with hooks."),
+        ("9:30", "The meeting begins at 9:30."),
+        ("2025-05-04", "The visa ended on 4 May 2025."),
+        ("04.05.2025", "The visa ended on 4 May 2025."),
+        ("12/2026", "Trip on 1 December 2026."),
+        ("2026-12", "Trip on 1 December 2026."),
+        ("C++", "I program mostly in C++."),
+        ("@ana", "Her handle is @ana."),
+        ("~/notes", "Drafts are in ~/notes."),
+        ("+351912345678", "Marta's number is +351912345678."),
+        ("https://www.example.org/docs", "The handbook is at example.org/docs."),
+        ("v2.3.1", "Version 2.3.1 has the fix."),
+        ("2.3.1", "v2.3.1 has the fix."),
+    ],
+)
+def test_what_is_no_address_or_is_that_very_one_is_sure(ana: Ask, query: str, fact: str) -> None:
+    saved(ana, *FACTS, fact)
+    [hit, *_] = ana("core.search", query=query, precision="likely")["results"]
+    assert (hit["content"], hit.get("less_sure")) == (fact, None)
 
 
 def test_the_literal_text_of_a_memory_finds_it_first_in_every_language(own_door: Door) -> None:
@@ -276,6 +292,22 @@ def test_so_is_one_of_another_language_whose_words_the_embedder_knows(
     found = ana("core.search", query=query)
     assert found["results"][0]["content"] == meant
     assert f'Searched for "{word}" instead of ' in found["outcome"]["message"]
+
+
+def test_a_word_that_only_memories_out_of_the_filter_have_corrects_none(ana: Ask) -> None:
+    ana("core.save", content="Takes zolpidem at night.", scope="home")
+    ana("core.save", content="The melatonia account.", scope="work")
+    ana("core.save", content="Melatonin is in the drawer. Melatonin helps.", scope="home")
+    assert "zolpidem" not in str(ana("core.search", query="what is zolpiden", scope="work"))
+    assert "zolpidem" in ana("core.search", query="what is zolpiden", scope="home")["outcome"]["message"]
+    message = ana("core.search", query="what is melatonix", scope="work")["outcome"]["message"]
+    assert 'Searched for "melatonia" instead of "melatonix"' in message
+
+
+def test_a_code_alone_is_not_corrected(ana: Ask) -> None:
+    saved(ana, *FACTS, "The code of the gate is Abcdef.")
+    assert "Searched for" not in ana("core.search", query="ABCDEG")["outcome"]["message"]
+    assert '"PASSPORT"' in ana("core.search", query="when does my PASPORT expire")["outcome"]["message"]
 
 
 @pytest.mark.parametrize(

@@ -133,7 +133,7 @@ def _lift_literal(call: Call, scored: "Scored", passed: "Column", query: str) ->
 
 
 def names_another(call: Call, scored: "Scored", query: str) -> bool:
-    """Whether a query is an address, a version or a path, and none of the memories that were read for it has that."""
+    """Whether a query is an address, a version or a path, and no memory that was read for it has it word for word."""
     if call.rules.ranking.literal <= 0 or "literal" in scored.boosts or not _MARKED.search(query):
         return False
     from ..ranking.word_order import is_address

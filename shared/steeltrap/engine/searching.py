@@ -215,7 +215,7 @@ def _corrected(call: Call, query: Query, text: str, matches: Matches) -> dict[st
     frequencies = matches.candidates.frequencies
     if not query.by_term or matches.degraded or not matches.stored or all(frequencies.values()):
         return {}
-    from ..text.spelling import as_written, best_correction, corrections, misspelt
+    from ..text.spelling import best_corrections, corrections, misspelt
 
     corrected: dict[str, str] = {}
     knows = call.embedder.knows if isinstance(call.embedder, KnowsWords) else None
@@ -223,14 +223,27 @@ def _corrected(call: Call, query: Query, text: str, matches: Matches) -> dict[st
     for word in misspelt(text, frequencies, knows):
         near = corrections(word, call.space.vocabulary())
         answer = call.space.search(replace(words, tokens=tuple(near))) if near else None
-        token = None if answer is None else best_correction(word, near, answer.candidates.frequencies)
-        if token is not None:
-            having = call.space.search(replace(words, tokens=(token,))).candidates.ids
-            memories = call.space.get(having).values()
-            better = as_written(near[token], token, "\n".join(map(searchable_text, memories)))
+        tokens = [] if answer is None else best_corrections(word, near, answer.candidates.frequencies)
+        # A word that only memories out of the filter have is nobody's here.
+        written = (_as_written(call, words, near[token], token) for token in tokens[:_MOST_MEANT])
+        if (better := next(filter(None, written), None)) is not None:
             spellings = [each for each in _WORD.findall(text) if runs(each) == [word]]
-            corrected |= {each: better.capitalize() if each[0].isupper() else better for each in spellings}
+            corrected |= {each: _in_case_of(each, better) for each in spellings}
     return corrected
+
+
+def _as_written(call: Call, words: Query, others: Sequence[str], token: str) -> str | None:
+    """The word with this token as a memory that the query admits has it; None where none has it."""
+    from ..text.spelling import as_written
+
+    memories = call.space.get(call.space.search(replace(words, tokens=(token,))).candidates.ids)
+    return as_written(others, token, "\n".join(map(searchable_text, memories.values()))) if memories else None
+
+
+def _in_case_of(word: str, better: str) -> str:
+    if len(word) > 1 and word.isupper():
+        return better.upper()
+    return better.capitalize() if word[0].isupper() else better
 
 
 def _search_corrected(call: Call, request: Search, rerank: Ranker | None, corrected: dict[str, str]) -> Found:
@@ -243,6 +256,8 @@ def _search_corrected(call: Call, request: Search, rerank: Ranker | None, correc
     return replace(result, outcome=outcome)
 
 
+_MOST_MEANT: Final = 3
+"""Words that a misspelt one may have been meant to be, the best ones, that are looked for in the memories."""
 _MOST_DAYS: Final = 31
 _YEARS: Final = 10
 """A day without a year is looked for in so many years before this one, and in the next."""

@@ -216,7 +216,7 @@ def documents(path: Path, going_on: Callable[[], None]) -> Iterator[Document | F
         if not path.exists():
             raise NotFound(f"There is no file or folder {path}.")
         if not path.is_file():
-            raise InvalidInput(f"{path} is neither a file nor a folder; pipe it in: `steeltrap import - < {path}`.")
+            raise InvalidInput(f"{path} is neither a file nor a folder; pipe it in: `... | steeltrap import -`.")
         yield from _of_file(path, path.name, going_on)
         return
     for entry in sorted(path.rglob("*")):

@@ -118,7 +118,8 @@ class Logs(Protocol):
         ...
 
     def is_begun(self) -> bool:
-        """Whether the place has its id, which it has before any user has a log. Raises Unavailable."""
+        """False where no user ever had a log; true where one has. A place that can't list logs goes by its id, which
+        any first call makes. Raises Unavailable."""
         ...
 
     def users(self, first: str = "", end: str = "g") -> Iterator[UserRef]:

@@ -34,7 +34,11 @@ _PERSONS: Final = frozenset("i me you he him she her it we us they them".split()
 _PARTS: Final = 0.2
 _NAMES_ITSELF: Final = lazy_pattern(r"[0-9]|[^\W_][._/\\@:#+=~&][^\W]")
 """A digit, or a mark inside a word that no sentence has there."""
-_MARKS: Final = frozenset("._/\\@:#=~&+")
+_MARKS: Final = frozenset("._/\\@:#=~&+-")
+_FEWEST_PARTS: Final = 3
+_SCHEME: Final = lazy_pattern(r"(?i)^[a-z][a-z0-9+]{1,9}://(?:www\.)?")
+_VERSION: Final = lazy_pattern(r" v(?=[0-9])")
+_DAY: Final = lazy_pattern(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _TIME_OF_DAY: Final = lazy_pattern(r"(?i)(?:[01]?[0-9]|2[0-3]):[0-5][0-9](?::[0-5][0-9])?(?:[ap]m|h)?")
 """It says when something is said or done, more often than what is meant."""
 _MOST_READ: Final = 64 * 1024
@@ -65,6 +69,7 @@ def literals(query: str) -> Literals:
     """The literal text of a query: quotations, numbers that follow each other, and what has a mark or a digit inside a
     word, such as an address, a version, a path or an identifier, but not a time of day; each of two words at least."""
     quoted = ["".join(groups) for groups in _QUOTED.findall(query)]
+    query = _SCHEME.sub("", query)
     parts: list[str] = []
     numbers: list[str] = []
     for word in [*query.split(), ""]:
@@ -83,21 +88,18 @@ def literals(query: str) -> Literals:
 
 
 def is_address(query: str) -> bool:
-    """Whether a query is one address, version, path or number with marks and nothing else: what only shares its words
-    is another one.
-
-    A name with one mark, such as Node.js, is none.
-    """
-    bare = query.strip().strip(_EDGES)
-    if len(bare.split()) != 1 or _TIME_OF_DAY.fullmatch(bare):
+    """Whether a query is one address, version, path or number of three parts at least and nothing else: what only
+    shares its words is another one. A date or a time is none."""
+    bare = _SCHEME.sub("", query.strip().strip(_EDGES))
+    if len(bare.split()) != 1 or len(runs(bare)) < _FEWEST_PARTS or _DAY.match(bare) or _TIME_OF_DAY.fullmatch(bare):
         return False
-    marks = sum(char in _MARKS for char in bare)
-    return marks > 1 or "@" in bare or ((marks > 0 or "-" in bare) and any(map(str.isdigit, bare)))
+    return not _MARKS.isdisjoint(bare) and ("@" in bare or _NAMES_ITSELF.search(bare) is not None)
 
 
 def _spaced(text: str) -> str:
-    """The folded words of a text, each between spaces; Chinese, Japanese and Korean characters are words here."""
-    return f" {' '.join(runs(text))} "
+    """The folded words of a text, each between spaces; Chinese, Japanese and Korean characters are words here. A
+    version is the same with a v before it."""
+    return _VERSION.sub(" ", f" {' '.join(runs(text))} ")
 
 
 def share_each(query: Literals, texts: Sequence[str]) -> list[float]:

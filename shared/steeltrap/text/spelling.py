@@ -4,7 +4,8 @@ English words, which is read once.
 A misspelt word is corrected by the user's own words alone, never by a dictionary: only what is stored can be found. A
 dictionary says what not to correct: "wifi" is a word, so it doesn't mean "wife". A query with a word such as "what" or
 "my" is English, and the list of English words is its dictionary. Any other needs one that knows most of its words:
-in a language that no dictionary has, every form of a word would look misspelt. A word alone needs none beside it.
+in a language that no dictionary has, every form of a word would look misspelt. A word alone is corrected where no
+dictionary knows it, whatever its language.
 
 `english_words.bin` has the first bytes of the hashes of 47,000 stems, sorted. The words are those of symspellpy's
 frequency dictionary (MIT; made from SCOWL and Google Books Ngram, CC BY 3.0) and of BERT's vocabulary (Apache-2.0).
@@ -66,7 +67,8 @@ def misspelt(query: str, frequencies: Mapping[str, int], knows: Callable[[str], 
     wrong = [word for word in strange if not knows(spellings[word])]
     others = [lowered for word, lowered in spellings.items() if word not in wrong and len(word) >= _SHORTEST_TELLING]
     if not others:
-        return wrong if len(wrong) == 1 else []  # one word alone may be of any language
+        # One word alone may be of any language. In capitals it is a code, or an abbreviation.
+        return wrong if len(wrong) == 1 and not query.isupper() else []
     return wrong if len(wrong) <= _MOST_WORDS and _are_mostly_known(others, knows) else []
 
 
@@ -89,8 +91,8 @@ def _alphabet(word: str) -> str:
 
 def corrections(word: str, vocabulary: Set[str] | None = None) -> dict[str, list[str]]:
     """The words that one may have been meant to be, by the token of each: one letter left out, added, replaced, or two
-    that follow each other swapped. With a vocabulary only those whose tokens it has, which mostly is none of hundreds.
-    Of those with one token the ones with the same first letter are first: few misspell that."""
+    that follow each other swapped. With a vocabulary only those whose tokens it has: mostly none. Of those with one
+    token the ones with the same first letter are first: few misspell that."""
     others = _edits(word)
     tokens = word_tokens(others)
     if vocabulary is not None and vocabulary.isdisjoint(tokens):
@@ -103,28 +105,20 @@ def corrections(word: str, vocabulary: Set[str] | None = None) -> dict[str, list
     return by_token
 
 
-def best_correction(word: str, near: Mapping[str, Sequence[str]], frequencies: Mapping[str, int]) -> str | None:
-    """The token of a word's corrections that the most memories have, of those with the same first letter if any, and
-    the first of equals; None where no memory has one."""
-    present_tokens = {token for token, count in frequencies.items() if count}
-    if present_tokens.isdisjoint(near):
-        return None
-    having = [token for token in near if token in present_tokens]
-    return max(having, key=lambda token: (near[token][0][0] == word[0], frequencies[token]))
+def best_corrections(word: str, near: Mapping[str, Sequence[str]], frequencies: Mapping[str, int]) -> list[str]:
+    """The tokens of a word's corrections that any memory has: those with the same first letter first, then those that
+    more memories have, then in the order of `near`."""
+    if not any(frequencies.values()):
+        return []
+    having = [token for token in near if frequencies.get(token)]
+    return sorted(having, key=lambda token: (near[token][0][0] != word[0], -frequencies[token]))
 
 
 def as_written(others: Sequence[str], token: str, text: str) -> str:
-    """The one of some words with this token that a text has, or else the one that begins most like the text's own form
-    of it; the first of equals."""
+    """The one of some words with this token that a text has, or else the text's own form of it."""
     words = list(dict.fromkeys(runs(text)))
     forms = [word for word, own in zip(words, word_tokens(words), strict=True) if own == token]
-    return max(others, key=lambda other: max((_likeness(other, form) for form in forms), default=(0, False)))
-
-
-def _likeness(word: str, form: str) -> tuple[int, bool]:
-    """How many letters two words begin with alike, and whether they are the same."""
-    alike = (at for at, (one, other) in enumerate(zip(word, form, strict=False)) if one != other)
-    return next(alike, min(len(word), len(form))), word == form
+    return next((other for other in others if other in forms), next(iter(forms), others[0]))
 
 
 def is_english(word: str) -> bool:

@@ -27,8 +27,8 @@ LARGE_POOL: Final = 1000
 _ESTIMATED: Final = 3
 """Exact cosines are computed for 3 times as many memories as were asked for, those with the highest estimates."""
 MOST_SPELT: Final = 10_000
-"""Slots of an index whose words are kept as such. Where there are more, a search takes much longer than what these
-save."""
+"""Slots of an index whose words are kept as such. With more, a search takes so long that these would hardly shorten
+it."""
 READ_AT_ONCE: Final = 100
 """Memories whose words one call reads, which takes some 3 ms. A search without the words takes 0.7 ms more."""
 _WORD_BYTES: Final = 90

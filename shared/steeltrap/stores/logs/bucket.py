@@ -56,7 +56,7 @@ class BucketLogs:
         return self._id
 
     def is_begun(self) -> bool:
-        return self.objects.get(LOG_ID) is not None
+        return any(self.objects.names("u"))
 
     def users(self, first: str = "", end: str = "g") -> Iterator[UserRef]:
         for names in self.objects.names(USERS):

@@ -26,7 +26,7 @@ from ...errors import StoreUnreachable, Unavailable
 from ...model import UserRef
 from ..objects import AT_ONCE, Objects
 from .bucket import BucketLog, BucketLogs
-from .names import bodies_of, entry_name
+from .names import LOG_ID, bodies_of, entry_name
 from .probing import Fault, Place
 
 _log = logging.getLogger("steeltrap")
@@ -79,6 +79,9 @@ class DynamoLogs(BucketLogs):
 
     def of(self, user: UserRef) -> "DynamoLog":
         return DynamoLog(self.objects, user, self._table, self._partition(user.key))
+
+    def is_begun(self) -> bool:
+        return self.objects.get(LOG_ID) is not None  # the first entries of a log are in the table alone
 
     def check(self) -> None:
         super().check()

@@ -55,7 +55,7 @@ class FolderLogs:
 
     def is_begun(self) -> bool:
         with _translated():
-            return (self._folder / LOG_ID).exists()
+            return any(self._folder.glob("u/*"))
 
     def users(self, first: str = "", end: str = "g") -> Iterator[UserRef]:
         with _translated():

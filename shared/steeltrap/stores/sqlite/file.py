@@ -175,8 +175,10 @@ _FLUSH_SECONDS: Final = 1.0
 _MOST_RECENT: Final = 2_000
 _SHORT: Final = 2_000
 """Characters of the longest memory, written with all its fields, that is kept when it was read."""
-_MEMORY_BYTES: Final = 2_500
-"""About what a short memory takes."""
+_MEMORY_BYTES: Final = 600
+"""About what a memory takes beside its text."""
+_BYTES_OF_OTHERS: Final = 5
+"""About what each character takes in a text that has others than those of ASCII."""
 
 
 class UserFile:
@@ -207,7 +209,8 @@ class UserFile:
         self._flush_lock = threading.Lock()
         self._index = Index(header.dimension)
         self._meta: Mapping[str, Any] = {}
-        self._recent: dict[str, Memory] = {}
+        self._recent: dict[str, tuple[Memory, int]] = {}
+        self._recent_bytes = 0
         self._meta_version = self._index_version = -1
         self.usage = UsageBuffer()
 
@@ -229,16 +232,21 @@ class UserFile:
 
     def _note_meta(self, meta: Mapping[str, Any], connection: apsw.Connection | None = None) -> None:
         """Note what the file says of itself. Memories that were written since they were read are read again."""
-        before, self._meta = self._meta, meta
-        since, change = before.get("change", 0), meta.get("change", 0)
-        if connection is None or meta.get("generation") != before.get("generation") or change < since:
-            self._recent = {}
+        since, change = self._meta.get("change", 0), meta.get("change", 0)
+        if connection is None or meta.get("generation") != self._meta.get("generation") or change < since:
+            self._drop_recent()
         elif change > since and self._recent:
-            ids = changes(connection, since)
+            # First what may fail: the next look then finds the same difference.
+            ids = changes(connection, since, _MOST_RECENT)
             if ids is None:
-                self._recent = {}
+                self._drop_recent()
             for id in ids or ():
-                self._recent.pop(id, None)
+                if id in self._recent:
+                    self._recent_bytes -= self._recent.pop(id)[1]
+        self._meta = meta
+
+    def _drop_recent(self) -> None:
+        self._recent, self._recent_bytes = {}, 0
 
     def memories(self, connection: apsw.Connection, ids: Sequence[str]) -> dict[str, Memory]:
         """The memories with these ids as they are stored, deleted and expired ones too. Within `reading`.
@@ -248,17 +256,22 @@ class UserFile:
         """
         missing = [id for id in ids if id not in self._recent]
         if not missing:
-            return {id: self._recent[id] for id in ids}
+            return {id: self._recent[id][0] for id in ids}
         # For few, a statement with a place for each is quicker; SQLite has 32,766 places.
         few = len(missing) <= _MOST_RECENT
         where = f"id IN ({', '.join('?' * len(missing))})" if few else AMONG
         values = tuple(map(to_key, missing)) if few else (to_keys(missing),)
         rows = select(connection, f"SELECT image FROM memory WHERE {where}", values)
-        memories = [(from_image(image), len(image)) for (image,) in rows]
-        known = self._recent | {memory.id: memory for memory, _ in memories}
+        memories = [(from_image(image), image) for (image,) in rows]
+        known = {id: self._recent[id][0] for id in ids if id in self._recent}
+        known |= {memory.id: memory for memory, _ in memories}
         if len(self._recent) + len(memories) > _MOST_RECENT:
-            self._recent = {}
-        self._recent |= {memory.id: memory for memory, length in memories[:_MOST_RECENT] if length <= _SHORT}
+            self._drop_recent()
+        for memory, image in memories[:_MOST_RECENT]:
+            if len(image) <= _SHORT:
+                size = _MEMORY_BYTES + len(image) * (1 if image.isascii() else _BYTES_OF_OTHERS)
+                self._recent[memory.id] = memory, size
+                self._recent_bytes += size
         return {id: known[id] for id in ids if id in known}
 
     @contextmanager
@@ -395,7 +408,7 @@ class UserFile:
     def memory(self) -> int:
         """Bytes held, about: the index, the memories read lately, and what the connections cache."""
         connections = self._connections.count * CONNECTION_BYTES
-        return self._index.memory() + _MEMORY_BYTES * len(self._recent) + connections
+        return self._index.memory() + self._recent_bytes + connections
 
     def close(self) -> None:
         """Flush what was read and let go of the file, behind everyone who uses it."""

@@ -294,13 +294,15 @@ def images(connection: apsw.Connection, last: int) -> list[tuple[int, Memory]]:
     return [(n, from_image(image)) for n, image in rows]
 
 
-def changes(connection: apsw.Connection, since: int) -> list[str] | None:
-    """The ids of the memories that were written after a change; None where one was removed meanwhile, which leaves no
-    id."""
+def changes(connection: apsw.Connection, since: int, most: int) -> list[str] | None:
+    """The ids of the memories that were written after a change; None where they are more than `most`, or one was
+    removed meanwhile, which leaves no id."""
     if select(connection, "SELECT 1 FROM purge WHERE change > ? LIMIT 1", (since,)):
         return None
-    rows = select(connection, "SELECT id FROM memory INDEXED BY memory_change WHERE change > ?", (since,))
-    return [from_key(key) for (key,) in rows]
+    rows = select(
+        connection, "SELECT id FROM memory INDEXED BY memory_change WHERE change > ? LIMIT ?", (since, most + 1)
+    )
+    return [from_key(key) for (key,) in rows] if len(rows) <= most else None
 
 
 def earlier_images(connection: apsw.Connection, last: tuple[int, int]) -> list[tuple[tuple[int, int], Memory]]:

@@ -320,8 +320,9 @@ class SqliteSpace:
             return frozenset() if opened is None else opened[1].speakers()
 
     def vocabulary(self) -> Set[str] | None:
-        file, again = self._to_read()
-        with file.searching(again=again) as opened:
+        file = self._file
+        # A look of its own: words that are read once are taken for those of the index, which may be newer than `_look`.
+        with file.searching() as opened:
             if opened is None:
                 return None
             connection, index = opened
