@@ -99,10 +99,13 @@ class Caller:
 
 
 def _is_cut_off(status: int, body: Any) -> bool:
-    """Whether the emulator ended a function that was starting or answering, to give it new code. Lambda lets it end."""
+    """Whether the emulator ended a function that was starting or answering, or took its folder away, to give it new
+    code. Lambda lets it end."""
     if status != 502 or not isinstance(body, dict):
         return False
-    return body.get("errorType") == "RuntimeError" or body.get("errorMessage") == "Worker process died"
+    kind, message = str(body.get("errorType")), str(body.get("errorMessage"))
+    has_no_code = kind == "FileNotFoundError" and "ministack-lambda-" in message
+    return kind == "RuntimeError" or message == "Worker process died" or has_no_code
 
 
 def test_calls_go_on_without_an_error_while_a_second_release_joins_and_migrates(
