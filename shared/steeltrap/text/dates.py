@@ -48,15 +48,15 @@ def in_zone(at: datetime, zone: tzinfo | None) -> datetime:
 
 
 def from_zone(at: datetime, zone: tzinfo | None) -> datetime:
-    """A time that names no zone, as one of this zone. One that clocks skip is as long after the last before it as it
-    says: 02:30 is 03:30 where 02:00 is followed by 03:00."""
+    """A time that names no zone, as one of this zone. One that clocks skip is moved on by what they skip: 02:30 is
+    03:30 where 02:00 is followed by 03:00."""
     if zone is not None:
         return at.replace(tzinfo=zone)
     try:
         local = at.astimezone()
-        # Of a time that is skipped, Python goes back by the hour that a named zone goes on by.
+        # Of a time that is skipped, Python before 3.13 goes back by the hour that a named zone goes on by.
         is_skipped = local.replace(tzinfo=None) != at
-        return at.replace(fold=1 - at.fold).astimezone() if is_skipped else local
+        return max(local, at.replace(fold=1 - at.fold).astimezone()) if is_skipped else local
     except (ValueError, OverflowError, OSError):
         # Python looks for a change of clocks a day on, which the last day that there is has not: the day before tells.
         beside = at + timedelta(days=-1 if at.year > 1 else 1)
