@@ -944,4 +944,4 @@ def test_long_memories_are_not_kept_and_short_ones_are_counted(open_store: Openi
     assert store.cached()[1] == before
     for _ in range(2):
         assert space.get([short.id]) == {short.id: short}
-    assert 1_500 < store.cached()[1] - before < 5_000
+    assert 600 < store.cached()[1] - before < 5_000
