@@ -77,7 +77,7 @@ Content = Annotated[
 
 
 def _not_blank(id: str) -> str:
-    if not id.strip("[]` \t\r\n"):
+    if not id.strip("[]` \t\r\n\v\f"):
         raise ValueError("must not be empty: give the memory's id")
     return id
 
