@@ -90,7 +90,9 @@ def _given_ids(value: Any) -> Iterator[str]:
     if isinstance(value, GivenId):
         yield str(value)
     elif isinstance(value, BaseModel | list):
-        for item in value if isinstance(value, list) else vars(value).values():
+        # A field that was not given has no id.
+        items = value if isinstance(value, list) else [getattr(value, name) for name in value.model_fields_set]
+        for item in items:
             if isinstance(item, _MAY_HAVE_IDS):
                 yield from _given_ids(item)
 
@@ -163,13 +165,16 @@ def _mend(schema: JsonObject, value: Any, where: str) -> Any:
 
 def _mend_fields(schema: JsonObject, value: JsonObject, prefix: str = "") -> JsonObject:
     """An object with its fields corrected. A null is left out where the field is optional."""
-    properties = schema.get("properties", {})
-    optional = properties.keys() - schema.get("required", ())
+    properties, required = schema.get("properties", {}), schema.get("required", ())
     return {
         name: _mend(properties.get(name, {}), item, f"{prefix}{name}")
         for name, item in _renamed(properties, value).items()
-        if not (name in optional and (item is None or (isinstance(item, str) and item == _NULL)))
+        if not _is_null(item) or name not in properties or name in required
     }
+
+
+def _is_null(item: Any) -> bool:
+    return item is None or (isinstance(item, str) and item == _NULL)
 
 
 def _renamed(properties: JsonObject, value: JsonObject) -> JsonObject:

@@ -91,7 +91,7 @@ def search(call: Call, request: Search, rerank: Ranker | None = None) -> Found:
     `rerank` takes what passed the floor, best first, and may change the scores. Ties go to the better score, then the
     newest, then the smallest id. Raises InvalidInput for a blank query, Unavailable when no leg answers.
     """
-    request = _with_superseded_decided(request)
+    request = _with_past(request)
     plan = _plan(call, request)
     with call.measure.stage("legs"):
         matches = call.space.search(plan.query)
@@ -104,13 +104,13 @@ def search(call: Call, request: Search, rerank: Ranker | None = None) -> Found:
     return answer if outcome is None or outcome is answer.outcome else replace(answer, outcome=outcome)
 
 
-def _with_superseded_decided(request: Search) -> Search:
-    """The request with what its filter leaves open decided: a query that asks for the past includes what was
-    superseded, unless `as_of` says of what time."""
-    if request.filter.include_superseded is not None:
+def _with_past(request: Search) -> Search:
+    """The request, whose filter includes what was superseded where it leaves that open and the query asks for the past,
+    unless `as_of` says of what time."""
+    filter = request.filter
+    if filter.include_superseded is not None or filter.as_of is not None or not asks_for_past(request.query):
         return request
-    is_past = request.filter.as_of is None and asks_for_past(request.query)
-    return replace(request, filter=replace(request.filter, include_superseded=is_past))
+    return replace(request, filter=replace(filter, include_superseded=True))
 
 
 @frozen

@@ -13,7 +13,7 @@ The kind of answer: what many conversations say, what no longer holds, several t
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final, Literal
 
 from ..model import Embedding
@@ -66,6 +66,7 @@ _FRAMES: Final = {
 }
 """Expressions, each with words in lower case of which every match has one: looking for those first takes a tenth of the
 time. An expression is compiled when it is first needed."""
+_FRAMES_BY_MARK: Final = [(mark, pattern) for pattern, marks in _FRAMES.items() for mark in marks]
 
 
 def without_frame(query: str) -> str:
@@ -73,10 +74,13 @@ def without_frame(query: str) -> str:
 
     One that has fewer than two telling words beside them stays as it is.
     """
-    lowered, rest = query.lower(), query
-    for pattern, marks in _FRAMES.items():
-        if any(mark in lowered for mark in marks):
-            rest = re.sub(pattern, " ", rest, flags=re.IGNORECASE)
+    lowered = query.lower()
+    patterns = [pattern for mark, pattern in _FRAMES_BY_MARK if mark in lowered]
+    if not patterns:
+        return query
+    rest = query
+    for pattern in dict.fromkeys(patterns):
+        rest = re.sub(pattern, " ", rest, flags=re.IGNORECASE)
     if rest == query:
         return query
     telling = [word for word in _WORD.findall(rest.lower()) if word not in STOP_WORDS]
@@ -182,12 +186,17 @@ _PAST_PATTERNS: Final = {
 when it is first needed."""
 
 
+def _matches(patterns: Mapping[str, str], lowered: str) -> bool:
+    """Whether a text in lower case matches one of some patterns, each by what all of its matches say."""
+    return any(re.search(patterns[hint], lowered) for hint in [each for each in patterns if each in lowered])
+
+
 def asks_for_past(query: str) -> bool:
     """Whether its words ask for what no longer holds, in English, German, Spanish or Japanese."""
     lowered = query.lower()
     if "before" in lowered and any(map(_asks_before, re.split(_SENTENCE_END, lowered))):
         return True
-    return any(hint in lowered and re.search(pattern, lowered) for hint, pattern in _PAST_PATTERNS.items())
+    return _matches(_PAST_PATTERNS, lowered)
 
 
 def _asks_before(sentence: str) -> bool:
@@ -213,16 +222,26 @@ def asks_for_several(query: str) -> bool:
     return _SEVERAL.search(query.lower()) is not None
 
 
-_LATEST: Final = lazy_pattern(
-    r"\b(?:latest|newest|most recent(?:ly)?|last time|how long ago|next steps?|zuletzt|neueste[nrs]?|am letzten"
-    r"|última vez|más reciente|hace cuánto)\b|最新|最後に|最近の"
+_LATEST_WORDS: Final = (
+    "latest|newest|last time|how long ago|zuletzt|am letzten|última vez|más reciente|hace cuánto".split("|")
 )
-_FIRST: Final = lazy_pattern(
-    r"\b(?:earliest|oldest|very first|first time|zuerst|älteste[nrs]?|primera vez|más antigu[oa])\b|最初に|最古"
-)
+_LATEST: Final = {
+    **{words: rf"\b{words}\b" for words in _LATEST_WORDS},
+    "most recent": r"\bmost recent(?:ly)?\b",
+    "next step": r"\bnext steps?\b",
+    "neueste": r"\bneueste[nrs]?\b",
+    **{words: words for words in ("最新", "最後に", "最近の")},
+}
+_FIRST: Final = {
+    **{words: rf"\b{words}\b" for words in ("earliest", "oldest", "very first", "first time", "zuerst", "primera vez")},
+    "älteste": r"\bälteste[nrs]?\b",
+    "más antigu": r"\bmás antigu[oa]\b",
+    **{words: words for words in ("最初に", "最古")},
+}
+"""Each by what all of its matches say, as above."""
 
 
 def asks_for_end(query: str) -> int:
     """1 where a query asks for the latest, -1 where for the first, else 0; English, German, Spanish and Japanese."""
     lowered = query.lower()
-    return bool(_LATEST.search(lowered)) - bool(_FIRST.search(lowered))
+    return _matches(_LATEST, lowered) - _matches(_FIRST, lowered)

@@ -149,9 +149,9 @@ def floor_of_less_sure(query: str, frequencies: Mapping[str, int]) -> float:
     return PERHAPS_OF_UNKNOWN if _names_unknown(query, frequencies) else PERHAPS
 
 
-def sure_from(query: str) -> float:
-    """The confidence from which on the best memory is sure to be all that a query asks for."""
-    return SURE_OF_SEVERAL if asks_for_several(query) else SURE
+def is_sure(confidence: float, query: str) -> bool:
+    """Whether a best memory of this confidence is sure to be all that a query asks for."""
+    return confidence >= SURE_OF_SEVERAL or (confidence >= SURE and not asks_for_several(query))
 
 
 def _names_unknown(query: str, frequencies: Mapping[str, int]) -> bool:

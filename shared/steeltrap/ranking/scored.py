@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ..model import Candidates
 from ..text.words import Trait, is_cjk
 from . import weights as bm25
-from .choosing import DOUBTFUL, sure_from
+from .choosing import DOUBTFUL, is_sure
 from .fading import weighed
 
 Column = NDArray[Any]
@@ -142,7 +142,7 @@ class Scored:
 
     def is_sure(self, places: Column, query: str) -> bool:
         """Whether the best of some places is sure to be all that a query asks for."""
-        return self.confidence is not None and bool(self.confidence[places].max() >= sure_from(query))
+        return self.confidence is not None and is_sure(float(self.confidence[places].max()), query)
 
     def above(self, least: float, *, related_only: bool) -> Column:
         """The places of the candidates whose cosine is `least` or more, and if `related_only` above the level of

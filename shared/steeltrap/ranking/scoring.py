@@ -12,7 +12,6 @@ part.
 
 import re
 from collections.abc import Collection
-from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -102,7 +101,7 @@ def rank(
     if not len(candidates):
         return scored
     for name, boost in (
-        *_by_place(scored, near, replace(weights, conversation=0.0) if asks_across(query) else weights).items(),
+        *_by_place(query, scored, near, weights).items(),
         *_by_query(query, scored, speakers, near_days, weights).items(),
     ):
         scored.boosts[name] = boost
@@ -170,14 +169,15 @@ class _Near:
         return self._steps[step]
 
 
-def _by_place(scored: Scored, near: _Near, weights: Weights) -> dict[str, Column]:
+def _by_place(query: str, scored: Scored, near: _Near, weights: Weights) -> dict[str, Column]:
     """The score that a memory gets by its place in a conversation."""
     candidates, own = scored.candidates, scored.legs
     if not len(near.in_conversation):
         return {}
     has_name = _named(candidates)
     conversation = np.zeros(len(own))
-    conversation[near.in_conversation] = weights.conversation * _drawn(near, own, candidates.position, has_name)
+    if not asks_across(query):
+        conversation[near.in_conversation] = weights.conversation * _drawn(near, own, candidates.position, has_name)
     # Between a user and an assistant nearly every message answers a question.
     asks = has_trait(candidates, Trait.QUESTION) & has_name
     here, before = near.pairs(-1)

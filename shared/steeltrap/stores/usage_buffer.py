@@ -32,7 +32,9 @@ class UsageBuffer:
     def add(self, ids: Iterable[str], at: datetime) -> None:
         with self._lock:
             for id in ids:
-                entry = self._pending.setdefault(id, Pending())
+                entry = self._pending.get(id)
+                if entry is None:
+                    entry = self._pending[id] = Pending()
                 entry.count += 1
                 entry.at = at
 

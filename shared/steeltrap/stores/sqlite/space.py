@@ -371,7 +371,8 @@ class SqliteSpace:
         return self._file.usage.on_top_of(usages, ids)
 
     def note_access(self, ids: Sequence[str], at: datetime) -> None:
-        self._opened().usage.add(ids, at)
+        file = self._opened() if self._look is None or not self._look[0].is_open else self._look[0]
+        file.usage.add(ids, at)
 
     def note_review(self, id: str, *, previous: str | None, card: str) -> None:
         self._opened().usage.review(id, previous, card)

@@ -12,7 +12,7 @@ from ...tools import Answer
 from ..fields import OuterId, Query, Time, Unit
 from . import CORE
 from .filtering import FilterInput
-from .views import HitView, OutcomeView, hit_fields, outcome_view, sized
+from .views import HitView, OutcomeView, hit_fields, outcome_fields, sized
 
 RESULTS: Final = 10
 RESULTS_IN_A_BUDGET: Final = 100
@@ -128,5 +128,5 @@ def search(call: Call, input: SearchInput) -> SearchView:
     call.outcome = result.outcome
     hits = result.hits[input.offset :]
     return SearchView.model_validate(
-        {"results": [hit_fields(hit, why=input.why) for hit in hits], "outcome": outcome_view(result.outcome)}
+        {"results": [hit_fields(hit, why=input.why) for hit in hits], "outcome": outcome_fields(result.outcome)}
     )

@@ -190,14 +190,16 @@ def _tokens(fields: dict[str, Any]) -> int:
     return estimate_tokens(HitView(**fields).model_dump_json(exclude_none=True))
 
 
-def outcome_view(outcome: Outcome) -> OutcomeView:
-    return OutcomeView(
-        kind=outcome.kind.value,
-        message=outcome.message,
-        best_score=outcome.best_score,
-        more=outcome.more or None,
-        nearest=None if outcome.nearest is None else _nearest(outcome.nearest),
-    )
+def outcome_fields(outcome: Outcome) -> dict[str, Any]:
+    """The fields of an outcome's `OutcomeView`, without those that have no value."""
+    fields: dict[str, Any] = {"kind": outcome.kind.value, "message": outcome.message}
+    if outcome.best_score is not None:
+        fields["best_score"] = outcome.best_score
+    if outcome.more:
+        fields["more"] = outcome.more
+    if outcome.nearest is not None:
+        fields["nearest"] = _nearest(outcome.nearest)
+    return fields
 
 
 def _nearest(hit: Hit) -> NearestView:
