@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from steeltrap.text.spelling import as_written, best_corrections, corrections
-from steeltrap.text.words import word_tokens
+from steeltrap.text.words import with_tokens_in, word_tokens
 
 
 @pytest.mark.parametrize(
@@ -56,6 +56,36 @@ def test_a_word_that_nobody_has_is_corrected_to_nothing() -> None:
     near = corrections("pockbomstis")
     assert best_corrections("pockbomstis", near, {}) == []
     assert best_corrections("pockbomstis", near, dict.fromkeys(near, 0)) == []
+
+
+_ENDINGS = (
+    "s es e y ed ied eed ing al ational tional ical ful ness ize ization ize ate ation ator ative ous ive er or ism ist "
+    "ogist ogi ic able ible ant ent ement ment ance ence ence enci anci abli entli alli ousli fulli lessli li iti aliti "
+    "iviti biliti iciti icate alize ion sion tion ll at bl iz gg nn st ck"
+).split()
+
+
+@given(
+    st.lists(
+        st.builds(
+            "".join, st.tuples(st.text("abcdefghijklmnopqrstuvwxyz", min_size=1, max_size=6), st.sampled_from(_ENDINGS))
+        ),
+        max_size=20,
+    ),
+    st.integers(0, 3),
+)
+def test_words_that_are_left_out_by_their_last_letters_are_their_own_tokens(starts: list[str], again: int) -> None:
+    words = [f"{start}{_ENDINGS[again]}" if again else start for start in starts]
+    left_out = [word for word in words if word not in with_tokens_in(words, set())]
+    assert word_tokens(left_out) == left_out
+
+
+def test_every_edit_of_common_words_that_is_left_out_is_its_own_token() -> None:
+    for word in ("thunder", "relational", "geologist", "happiness", "running", "went", "architecture", "skies"):
+        edits = [other for others in corrections(word).values() for other in others]
+        left_out = set(edits) - set(with_tokens_in(edits, set()))
+        assert left_out
+        assert all(word_tokens([other]) == [other] for other in left_out)
 
 
 @given(st.text("abehilnost", min_size=4, max_size=9), st.sets(st.sampled_from(["hous", "hou", "hos", "boat", "bat"])))

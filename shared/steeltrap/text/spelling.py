@@ -19,7 +19,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Final
 
-from .words import runs, word_tokens
+from .words import runs, with_tokens_in, word_tokens
 
 _KEY_BYTES: Final = 5
 _SHORTEST: Final = 4
@@ -94,6 +94,7 @@ def corrections(word: str, vocabulary: Set[str] | None = None) -> dict[str, list
     that follow each other swapped. With a vocabulary only those whose tokens it has: mostly none. Of those with one
     token the ones with the same first letter are first: few misspell that."""
     others = _edits(word)
+    others = list(dict.fromkeys(others if vocabulary is None else with_tokens_in(others, vocabulary)))
     tokens = word_tokens(others)
     if vocabulary is not None and vocabulary.isdisjoint(tokens):
         return {}
@@ -148,7 +149,7 @@ def _token(word: str) -> str:
 
 def _edits(word: str) -> list[str]:
     """The words that one edit makes, from the second letter on to the last, then those of the first letter: of each
-    place swapped with the next letter, left out, replaced, and with a letter before it.
+    place swapped with the next letter, left out, replaced, and with a letter before it. Some are there twice.
 
     Damerau (1964) found one of these four in eight of ten misspelt words.
     """
@@ -162,7 +163,7 @@ def _edits(word: str) -> list[str]:
         if tail:
             edits += (head + rest, *_with_each(letters, head, rest))
         edits += _with_each(letters, head, tail)
-    return list(dict.fromkeys(edits))
+    return edits
 
 
 def _with_each(letters: str, head: str, tail: str) -> list[str]:
