@@ -219,11 +219,12 @@ def _corrected(call: Call, query: Query, text: str, matches: Matches) -> dict[st
 
     corrected: dict[str, str] = {}
     knows = call.embedder.knows if isinstance(call.embedder, KnowsWords) else None
-    words = replace(query, embedding=None, per_leg=1, by_term=False, during=())
     for word in misspelt(text, frequencies, knows):
         near = corrections(word, call.space.vocabulary())
-        answer = call.space.search(replace(words, tokens=tuple(near))) if near else None
-        tokens = [] if answer is None else best_corrections(word, near, answer.candidates.frequencies)
+        if not near:
+            continue
+        words = replace(query, tokens=tuple(near), embedding=None, per_leg=1, by_term=False, during=())
+        tokens = best_corrections(word, near, call.space.search(words).candidates.frequencies)
         # A word that only memories out of the filter have is nobody's here.
         written = (_as_written(call, words, near[token], token) for token in tokens[:_MOST_MEANT])
         if (better := next(filter(None, written), None)) is not None:

@@ -141,16 +141,20 @@ class Index:
             self._speakers = self._slots.frequent_speakers()
         return self._speakers
 
+    def words(self) -> Set[str] | None:
+        """The words of all memories, and of some that are gone; None where not all are read yet, or there are too many
+        memories."""
+        return self._words if self._slots_read == self._slots.size <= MOST_SPELT else None
+
     def vocabulary(self, words: Callable[[Sequence[str]], Iterable[Sequence[str]]]) -> Set[str] | None:
-        """The words of all memories, and of some that are gone; None where there are too many memories, or not all are
-        read yet: each call reads some more. `words` reads those of the memories with these ids."""
+        """The same, after some more are read: `words` reads those of the memories with these ids."""
         if self._slots.size > MOST_SPELT:
             return None
         keys = self._slots.column("key")[self._slots_read : self._slots_read + READ_AT_ONCE]
         if len(keys):
             self._words.update(*words([from_key(key) for key in keys.tolist()]))
             self._slots_read += len(keys)
-        return self._words if self._slots_read == self._slots.size else None
+        return self.words()
 
     def candidates(
         self,

@@ -320,7 +320,12 @@ class SqliteSpace:
             return frozenset() if opened is None else opened[1].speakers()
 
     def vocabulary(self) -> Set[str] | None:
-        file = self._file
+        file, again = self._to_read()
+        with file.searching(again=again) as opened:
+            if opened is None:
+                return None
+            if (words := opened[1].words()) is not None:
+                return words
         # A look of its own: words that are read once are taken for those of the index, which may be newer than `_look`.
         with file.searching() as opened:
             if opened is None:
