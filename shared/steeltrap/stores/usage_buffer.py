@@ -6,9 +6,10 @@ a process dies is lost, by contract.
 
 import threading
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
+from typing import Final
 
 from ..model import Usage
 
@@ -45,19 +46,11 @@ class UsageBuffer:
 
     def on_top_of(self, usages: Mapping[str, Usage], ids: Sequence[str]) -> dict[str, Usage]:
         """The stored usage with what is pending."""
-        with self._lock:
-            pending = {id: replace(self._pending[id]) for id in ids if id in self._pending}
         merged = dict(usages)
-        for id, more in pending.items():
-            usage = usages.get(id, Usage())
-            card = usage.card
-            for previous, reviewed in more.reviews:
-                card = reviewed if card == previous else card
-            merged[id] = Usage(
-                access_count=usage.access_count + more.count,
-                last_accessed_at=more.at or usage.last_accessed_at,
-                card=card,
-            )
+        with self._lock:
+            for id in ids:
+                if (more := self._pending.get(id)) is not None:
+                    merged[id] = _together(usages.get(id, _UNUSED), more)
         return merged
 
     def drop(self, ids: Iterable[str]) -> None:
@@ -88,3 +81,18 @@ class UsageBuffer:
 
     def __bool__(self) -> bool:
         return bool(self._pending)
+
+
+_UNUSED: Final = Usage()
+
+
+def _together(usage: Usage, more: Pending) -> Usage:
+    """The usage after what was pending is added."""
+    card = usage.card
+    for previous, reviewed in more.reviews:
+        card = reviewed if card == previous else card
+    return Usage(
+        access_count=usage.access_count + more.count,
+        last_accessed_at=more.at or usage.last_accessed_at,
+        card=card,
+    )

@@ -18,6 +18,7 @@ from collections.abc import Sequence, Set
 from enum import IntFlag
 from functools import cache, lru_cache
 from hashlib import blake2b
+from string import ascii_lowercase, digits
 from typing import Final, Literal
 from unicodedata import combining, normalize
 
@@ -188,9 +189,8 @@ def tokens(text: str) -> list[str]:
     return _stem([FORMS.get(word, word) for word in content_words]) + pairs
 
 
-_LETTERS: Final = "abcdefghijklmnopqrstuvwxyz"
 _INFLECTED: Final = frozenset(
-    [before + last for before in _LETTERS for last in "sey"]
+    [before + last for before in f"{ascii_lowercase}{digits}" for last in "sey"]
     + "ed ng al ul ll on er or sm ic nt st li ti ci gi".split()
 )
 """The last two letters of all English words that the stemmer changes."""

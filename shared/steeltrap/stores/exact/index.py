@@ -74,6 +74,7 @@ class Index:
         self._speakers: frozenset[str] | None = None
         self._words: set[str] = set()
         self._slots_read = 0
+        self._bytes: int | None = None
         self._postings = Postings()
         self._signs = Signs(self.dimension)
         self._leading = Leading(self.dimension)
@@ -101,14 +102,16 @@ class Index:
                 if row is not None:
                     fresh.append(row)
             self._add(fresh)
-        self._speakers = None
+        self._speakers = self._bytes = None
         self.change = change
 
     def memory(self) -> int:
         """Bytes held, about."""
-        approximate = self._signs.memory() + self._leading.memory()
-        words = self._postings.size() + _WORD_BYTES * len(self._words)
-        return self._matrix.memory() + approximate + self._slots.memory() + words
+        if self._bytes is None:
+            approximate = self._signs.memory() + self._leading.memory()
+            words = self._postings.size() + _WORD_BYTES * len(self._words)
+            self._bytes = self._matrix.memory() + approximate + self._slots.memory() + words
+        return self._bytes
 
     def base(self, filter: Filter, now: int) -> Mask:
         """The slots that a filter sees at `now`, whatever its conditions are."""
@@ -153,6 +156,7 @@ class Index:
         keys = self._slots.column("key")[self._slots_read : self._slots_read + READ_AT_ONCE]
         if len(keys):
             self._words.update(*words([from_key(key) for key in keys.tolist()]))
+            self._bytes = None
             self._slots_read += len(keys)
         return self.words()
 
@@ -201,6 +205,7 @@ class Index:
         base = self._slots.base(now)
         if self._matrix.size > SCAN_FROM and not exact:
             self._signs.extend(self._matrix.rows)
+            self._bytes = None
             return [self._surroundings(probe, *self._probable(probe), base, floor, top_k) for probe in probes]
         per_block = max(1, _BLOCK_BYTES // (4 * max(1, self._matrix.size)))
         surroundings: list[Surroundings] = []
@@ -275,6 +280,7 @@ class Index:
     def _probably_best(self, query: NDArray[np.float32], admitted: Mask, count: int) -> NDArray[np.intp]:
         """The admitted slots whose estimated cosines are the highest, `count` of them."""
         self._leading.extend(self._matrix.rows)
+        self._bytes = None
         return self._slots.best(self._best_chunk(self._leading.estimates(query)), admitted, count)
 
     def _cosines(self, query: NDArray[np.float32], admitted: Mask) -> NDArray[np.float32]:
