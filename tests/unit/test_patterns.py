@@ -34,7 +34,13 @@ class Use(NamedTuple):
 
 
 AT_RUN_TIME: dict[str, list[dict[str, Any]]] = {
-    "ranking/asking.py": [{"pattern": pattern} for pattern in (*asking._FRAMES, *asking._PAST_PATTERNS.values())],
+    "ranking/asking.py": [
+        {"pattern": pattern, "patterns": [pattern], "hint": 0}
+        for pattern in (
+            *asking._FRAMES,
+            *(each for table in (asking._PAST_PATTERNS, asking._LATEST, asking._FIRST) for each in table.values()),
+        )
+    ],
     "cli/client_files.py": [{"section": "mcp_servers", "name": "steeltrap"}],
     "embedders/word_pieces.py": [{"special": ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]}],
     "servers/console/rendering.py": [{"longest_first": ["a", "aa", "ab", "字"]}],

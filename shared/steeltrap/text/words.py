@@ -18,7 +18,6 @@ from collections.abc import Sequence, Set
 from enum import IntFlag
 from functools import cache, lru_cache
 from hashlib import blake2b
-from string import ascii_lowercase, digits
 from typing import Final, Literal
 from unicodedata import combining, normalize
 
@@ -190,7 +189,7 @@ def tokens(text: str) -> list[str]:
 
 
 _INFLECTED: Final = frozenset(
-    [before + last for before in f"{ascii_lowercase}{digits}" for last in "sey"]
+    [before + last for before in "abcdefghijklmnopqrstuvwxyz0123456789" for last in "sey"]
     + "ed ng al ul ll on er or sm ic nt st li ti ci gi".split()
 )
 """The last two letters of all English words that the stemmer changes."""
