@@ -447,6 +447,22 @@ def test_a_tiny_cache_answers_alike(tmp_path: Path, clock: SettableClock) -> Non
     store.close()
 
 
+def test_what_a_search_has_loaded_is_counted_when_it_notes_its_reads(tmp_path: Path, clock: SettableClock) -> None:
+    store = SqliteStore(tmp_path, EMBEDDER, clock)
+    kept = save(space_of(store, "ana"), "the heron")
+    store.close()
+    store = SqliteStore(tmp_path, EMBEDDER, clock)
+    space = space_of(store, "ana")
+
+    def read() -> None:
+        assert found(search(space, "heron", near=embed("heron")[0])) == {kept.id}
+        space.note_access([kept.id], NOON)
+
+    space.ahead(read)
+    assert store.cached() == (1, store._file(ANA).memory())
+    store.close()
+
+
 def test_writers_that_look_around_do_not_put_each_others_files_away_forever(
     tmp_path: Path, clock: SettableClock
 ) -> None:

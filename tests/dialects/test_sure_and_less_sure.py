@@ -304,6 +304,14 @@ def test_a_word_that_only_memories_out_of_the_filter_have_corrects_none(ana: Ask
     assert 'Searched for "melatonia" instead of "melatonix"' in message
 
 
+def test_a_query_asks_for_the_past_by_its_corrected_words(ana: Ask) -> None:
+    old = ana("core.save", content="Ana's address is Rua do Sol 4.")["id"]
+    ana("core.save", content="Ana's address is Rua da Paz 9.", supersedes=[old])
+    ana("core.save", content="The previous tenant left a bicycle.")
+    assert ana("core.search", query="what was the previuos address of Ana?")["results"][0]["id"] == old
+    assert ana("core.search", query="what was the previous address of Ana?")["results"][0]["id"] == old
+
+
 def test_a_code_alone_is_not_corrected(ana: Ask) -> None:
     saved(ana, *FACTS, "The code of the gate is Abcdef.")
     assert "Searched for" not in ana("core.search", query="ABCDEG")["outcome"]["message"]

@@ -35,6 +35,7 @@ class Use(NamedTuple):
 
 AT_RUN_TIME: dict[str, list[dict[str, Any]]] = {
     "ranking/asking.py": [
+        # `patterns[hint]` is each of its tables' patterns in turn.
         {"pattern": pattern, "patterns": [pattern], "hint": 0}
         for pattern in (
             *asking._FRAMES,

@@ -105,8 +105,8 @@ def search(call: Call, request: Search, rerank: Ranker | None = None) -> Found:
 
 
 def _with_past(request: Search) -> Search:
-    """The request, whose filter includes what was superseded where it leaves that open and the query asks for the past,
-    unless `as_of` says of what time."""
+    """The request; where its filter does not say whether to include what was superseded, a query that asks for the past
+    includes it, unless `as_of` says of what time."""
     filter = request.filter
     if filter.include_superseded is not None or filter.as_of is not None or not asks_for_past(request.query):
         return request

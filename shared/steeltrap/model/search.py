@@ -164,7 +164,7 @@ class Search:
         return self.sort_by == "importance" or self.importance_weight > 0
 
     def shows_superseded(self) -> bool:
-        """Whether what was superseded by now may be answered itself, once the filter says so or not."""
+        """Whether what was superseded by now may be answered itself; not where the filter leaves that open."""
         return bool(self.filter.include_superseded) or self.filter.as_of is not None
 
     def pool(self) -> int:

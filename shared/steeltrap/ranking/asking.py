@@ -76,8 +76,6 @@ def without_frame(query: str) -> str:
     """
     lowered = query.lower()
     patterns = [pattern for mark, pattern in _FRAMES_BY_MARK if mark in lowered]
-    if not patterns:
-        return query
     rest = query
     for pattern in dict.fromkeys(patterns):
         rest = re.sub(pattern, " ", rest, flags=re.IGNORECASE)
@@ -187,7 +185,8 @@ when it is first needed."""
 
 
 def _matches(patterns: Mapping[str, str], lowered: str) -> bool:
-    """Whether a text in lower case matches one of some patterns, each by what all of its matches say."""
+    """Whether a text in lower case matches one of some patterns, each of which stands under a text that all of its
+    matches have."""
     return any(re.search(patterns[hint], lowered) for hint in [each for each in patterns if each in lowered])
 
 
@@ -225,6 +224,7 @@ def asks_for_several(query: str) -> bool:
 _LATEST_WORDS: Final = (
     "latest|newest|last time|how long ago|zuletzt|am letzten|última vez|más reciente|hace cuánto".split("|")
 )
+_FIRST_WORDS: Final = "earliest|oldest|very first|first time|zuerst|primera vez".split("|")
 _LATEST: Final = {
     **{words: rf"\b{words}\b" for words in _LATEST_WORDS},
     "most recent": r"\bmost recent(?:ly)?\b",
@@ -233,12 +233,12 @@ _LATEST: Final = {
     **{words: words for words in ("最新", "最後に", "最近の")},
 }
 _FIRST: Final = {
-    **{words: rf"\b{words}\b" for words in ("earliest", "oldest", "very first", "first time", "zuerst", "primera vez")},
+    **{words: rf"\b{words}\b" for words in _FIRST_WORDS},
     "älteste": r"\bälteste[nrs]?\b",
     "más antigu": r"\bmás antigu[oa]\b",
     **{words: words for words in ("最初に", "最古")},
 }
-"""Each by what all of its matches say, as above."""
+"""Patterns of what asks for the latest and for the first, for `_matches`."""
 
 
 def asks_for_end(query: str) -> int:

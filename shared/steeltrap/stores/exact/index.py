@@ -74,7 +74,6 @@ class Index:
         self._speakers: frozenset[str] | None = None
         self._words: set[str] = set()
         self._slots_read = 0
-        self._bytes: int | None = None
         self._postings = Postings()
         self._signs = Signs(self.dimension)
         self._leading = Leading(self.dimension)
@@ -102,16 +101,14 @@ class Index:
                 if row is not None:
                     fresh.append(row)
             self._add(fresh)
-        self._speakers = self._bytes = None
+        self._speakers = None
         self.change = change
 
     def memory(self) -> int:
         """Bytes held, about."""
-        if self._bytes is None:
-            approximate = self._signs.memory() + self._leading.memory()
-            words = self._postings.size() + _WORD_BYTES * len(self._words)
-            self._bytes = self._matrix.memory() + approximate + self._slots.memory() + words
-        return self._bytes
+        approximate = self._signs.memory() + self._leading.memory()
+        words = self._postings.size() + _WORD_BYTES * len(self._words)
+        return self._matrix.memory() + approximate + self._slots.memory() + words
 
     def base(self, filter: Filter, now: int) -> Mask:
         """The slots that a filter sees at `now`, whatever its conditions are."""
@@ -144,21 +141,22 @@ class Index:
             self._speakers = self._slots.frequent_speakers()
         return self._speakers
 
-    def words(self) -> Set[str] | None:
+    @property
+    def vocabulary(self) -> Set[str] | None:
         """The words of all memories, and of some that are gone; None where not all are read yet, or there are too many
         memories."""
         return self._words if self._slots_read == self._slots.size <= MOST_SPELT else None
 
-    def vocabulary(self, words: Callable[[Sequence[str]], Iterable[Sequence[str]]]) -> Set[str] | None:
-        """The same, after some more are read: `words` reads those of the memories with these ids."""
+    def read_words(self, words_of: Callable[[Sequence[str]], Iterable[Sequence[str]]]) -> Set[str] | None:
+        """Read the words of some more memories, unless there are too many; the vocabulary then. `words_of` has those of
+        each of the memories with some ids."""
         if self._slots.size > MOST_SPELT:
             return None
         keys = self._slots.column("key")[self._slots_read : self._slots_read + READ_AT_ONCE]
         if len(keys):
-            self._words.update(*words([from_key(key) for key in keys.tolist()]))
-            self._bytes = None
+            self._words.update(*words_of([from_key(key) for key in keys.tolist()]))
             self._slots_read += len(keys)
-        return self.words()
+        return self.vocabulary
 
     def candidates(
         self,
@@ -205,7 +203,6 @@ class Index:
         base = self._slots.base(now)
         if self._matrix.size > SCAN_FROM and not exact:
             self._signs.extend(self._matrix.rows)
-            self._bytes = None
             return [self._surroundings(probe, *self._probable(probe), base, floor, top_k) for probe in probes]
         per_block = max(1, _BLOCK_BYTES // (4 * max(1, self._matrix.size)))
         surroundings: list[Surroundings] = []
@@ -280,7 +277,6 @@ class Index:
     def _probably_best(self, query: NDArray[np.float32], admitted: Mask, count: int) -> NDArray[np.intp]:
         """The admitted slots whose estimated cosines are the highest, `count` of them."""
         self._leading.extend(self._matrix.rows)
-        self._bytes = None
         return self._slots.best(self._best_chunk(self._leading.estimates(query)), admitted, count)
 
     def _cosines(self, query: NDArray[np.float32], admitted: Mask) -> NDArray[np.float32]:

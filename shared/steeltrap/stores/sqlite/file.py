@@ -132,7 +132,7 @@ def read_usage(connection: apsw.Connection, ids: Sequence[str]) -> dict[str, Usa
     """The usage of these memories, as far as it is written down."""
     keys = {to_key(id): id for id in ids}
     if len(keys) < _MANY:
-        rows = connection.execute(f"{_READ} WHERE id IN ({', '.join('?' * len(keys))})", tuple(keys))
+        rows = connection.execute(f"{_READ} WHERE {AMONG}", (to_keys(ids),))
     else:
         rows = connection.execute(_READ)
     return {

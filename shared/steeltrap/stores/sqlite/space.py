@@ -324,14 +324,14 @@ class SqliteSpace:
         with file.searching(again=again) as opened:
             if opened is None:
                 return None
-            if (words := opened[1].words()) is not None:
+            if (words := opened[1].vocabulary) is not None:
                 return words
         # A look of its own: words that are read once are taken for those of the index, which may be newer than `_look`.
         with file.searching() as opened:
             if opened is None:
                 return None
             connection, index = opened
-            return index.vocabulary(lambda ids: map(indexed_words, file.memories(connection, ids).values()))
+            return index.read_words(lambda ids: map(indexed_words, file.memories(connection, ids).values()))
 
     def scopes(self) -> dict[str, ScopeUse]:
         with self._file.reading() as connection:
@@ -376,8 +376,8 @@ class SqliteSpace:
         return self._file.usage.on_top_of(usages, ids)
 
     def note_access(self, ids: Sequence[str], at: datetime) -> None:
-        file = self._opened() if self._look is None or not self._look[0].is_open else self._look[0]
-        file.usage.add(ids, at)
+        # Opened again, which counts what the call has loaded.
+        self._opened().usage.add(ids, at)
 
     def note_review(self, id: str, *, previous: str | None, card: str) -> None:
         self._opened().usage.review(id, previous, card)
