@@ -142,15 +142,20 @@ class Index:
         return self._speakers
 
     @property
+    def keeps_words(self) -> bool:
+        """Whether there are few enough memories for their words to be kept."""
+        return self._slots.size <= MOST_SPELT
+
+    @property
     def vocabulary(self) -> Set[str] | None:
         """The words of all memories, and of some that are gone; None where not all are read yet, or there are too many
         memories."""
-        return self._words if self._slots_read == self._slots.size <= MOST_SPELT else None
+        return self._words if self.keeps_words and self._slots_read == self._slots.size else None
 
     def read_words(self, words_of: Callable[[Sequence[str]], Iterable[Sequence[str]]]) -> Set[str] | None:
         """Read the words of some more memories, unless there are too many; the vocabulary then. `words_of` has those of
         each of the memories with some ids."""
-        if self._slots.size > MOST_SPELT:
+        if not self.keeps_words:
             return None
         keys = self._slots.column("key")[self._slots_read : self._slots_read + READ_AT_ONCE]
         if len(keys):

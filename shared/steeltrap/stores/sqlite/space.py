@@ -324,7 +324,7 @@ class SqliteSpace:
         with file.searching(again=again) as opened:
             if opened is None:
                 return None
-            if (words := opened[1].vocabulary) is not None:
+            if (words := opened[1].vocabulary) is not None or not opened[1].keeps_words:
                 return words
         # A look of its own: words that are read once are taken for those of the index, which may be newer than `_look`.
         with file.searching() as opened:
