@@ -162,23 +162,26 @@ def asks_across(query: str) -> bool:
     return _ACROSS.search(query.lower()) is not None
 
 
+def _of_words(words: str, japanese: Sequence[str]) -> dict[str, str]:
+    """Patterns of whole words and phrases, and of Japanese words, which nothing parts, each under its own text."""
+    return {**{each: rf"\b{each}\b" for each in words.split("|")}, **{each: each for each in japanese}}
+
+
 _PAST_WORDS: Final = (
     "prior to|back then|in the past|at first|previous|previously|former|formerly|original|originally|initial|initially"
     "|zuvor|damals"
     "|antes|originalmente|anteriormente|anterior|anteriores|antiguo|antigua|antiguos|antiguas|previo|previa|previos"
     "|previas|al principio|solía|solían"
-).split("|")
+)
 _PAST_BEGINNINGS: Final = ("ursprünglich", "früher", "vorher", "ehemalig")
-_PAST_JAPANESE: Final = ("以前", "元々", "もともと", "当初", "昔")
 _SENTENCE_END: Final = "[.!]"
 _BEFORE: Final = r"\bbefore\b"
 _HAPPENED: Final = r"\b(?:was|were|did|had)\b|(?<!\bbe )(?<!\bis )(?<!\bare )\b(?!\w*eed\b|embed\b)\w\w+ed\b"
 _PAST_PATTERNS: Final = {
     "used to": r"(?<!\bbe )(?<!\bis )(?<!\bare )\bused to\b",
     " old": r"\b(?:the|my|your|his|her|its|our|their|\w+['\u2019]s) old\b",
-    **{words: rf"\b{words}\b" for words in _PAST_WORDS},
+    **_of_words(_PAST_WORDS, ("以前", "元々", "もともと", "当初", "昔")),
     **{beginning: rf"\b{beginning}" for beginning in _PAST_BEGINNINGS},
-    **{word: word for word in _PAST_JAPANESE},
 }
 """By what every match says, in lower case: looking for that first takes a tenth of the time. An expression is compiled
 when it is first needed."""
@@ -221,22 +224,19 @@ def asks_for_several(query: str) -> bool:
     return _SEVERAL.search(query.lower()) is not None
 
 
-_LATEST_WORDS: Final = (
-    "latest|newest|last time|how long ago|zuletzt|am letzten|última vez|más reciente|hace cuánto".split("|")
-)
-_FIRST_WORDS: Final = "earliest|oldest|very first|first time|zuerst|primera vez".split("|")
 _LATEST: Final = {
-    **{words: rf"\b{words}\b" for words in _LATEST_WORDS},
+    **_of_words(
+        "latest|newest|last time|how long ago|zuletzt|am letzten|última vez|más reciente|hace cuánto",
+        ("最新", "最後に", "最近の"),
+    ),
     "most recent": r"\bmost recent(?:ly)?\b",
     "next step": r"\bnext steps?\b",
     "neueste": r"\bneueste[nrs]?\b",
-    **{words: words for words in ("最新", "最後に", "最近の")},
 }
 _FIRST: Final = {
-    **{words: rf"\b{words}\b" for words in _FIRST_WORDS},
+    **_of_words("earliest|oldest|very first|first time|zuerst|primera vez", ("最初に", "最古")),
     "älteste": r"\bälteste[nrs]?\b",
     "más antigu": r"\bmás antigu[oa]\b",
-    **{words: words for words in ("最初に", "最古")},
 }
 """Patterns of what asks for the latest and for the first, for `_matches`."""
 

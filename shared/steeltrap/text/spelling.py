@@ -19,7 +19,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Final
 
-from .words import runs, with_tokens_in, word_tokens
+from .words import ends_as_inflected, runs, with_tokens_in, word_tokens
 
 _KEY_BYTES: Final = 5
 _SHORTEST: Final = 4
@@ -94,7 +94,10 @@ def corrections(word: str, vocabulary: Set[str] | None = None) -> dict[str, list
     that follow each other swapped. With a vocabulary only those whose tokens it has: mostly none. Of those with one
     token the ones with the same first letter are first: few misspell that."""
     others = _edits(word)
-    others = list(dict.fromkeys(others if vocabulary is None else with_tokens_in(others, vocabulary)))
+    # Nearly all edits of a word that ends as an inflected one do so too: a look at their letters would leave out few.
+    if vocabulary is not None and not ends_as_inflected(word):
+        others = with_tokens_in(others, vocabulary)
+    others = list(dict.fromkeys(others))
     tokens = word_tokens(others)
     if vocabulary is not None and vocabulary.isdisjoint(tokens):
         return {}

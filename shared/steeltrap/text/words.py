@@ -195,13 +195,17 @@ _INFLECTED: Final = frozenset(
 """The last two letters of all English words that the stemmer changes."""
 
 
+def ends_as_inflected(word: str) -> bool:
+    """Whether the last letters of a folded word are those of words that the stemmer changes."""
+    return word[-2:] in _INFLECTED
+
+
 def with_tokens_in(words: Sequence[str], vocabulary: Set[str]) -> list[str]:
     """Those of some folded words whose token a vocabulary may have: all whose token it has, and some others.
 
-    A look at a word's last letters takes a sixth of the time of its stem. Where the first word ends as an inflected one
-    does, as nearly all spellings of such a word do, no other is looked at. Not for CJK.
+    A look at a word's last letters takes a sixth of the time of its stem. Not for CJK.
     """
-    if not "".join(words).isascii() or (words and words[0][-2:] in _INFLECTED):
+    if not "".join(words).isascii():
         return list(words)
     return [word for word in words if word in vocabulary or word[-2:] in _INFLECTED or word in FORMS]
 
