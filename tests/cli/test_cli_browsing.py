@@ -59,6 +59,12 @@ def test_list_of_nothing_says_why(run, remembered, data):
     assert run("list", "--tag", "work").stderr == "There are no such memories.\n"
 
 
+def test_an_empty_store_names_the_trash_where_it_holds_something(run, remembered):
+    run("delete", remembered("Ana likes tea"))
+    nothing = "Nothing is stored; 1 deleted memory can be restored: `steeltrap trash`.\n"
+    assert (run("list").stderr, run("recall", "tea").stderr) == (nothing, nothing)
+
+
 def test_list_leaves_out_what_was_superseded_unless_asked(run, remembered):
     old = remembered("Ana lives in Lisbon")
     new = json.loads(run("revise", old, "Ana lives in Porto", "--json").stdout)["id"]

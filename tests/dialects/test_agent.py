@@ -147,6 +147,14 @@ def test_what_nothing_is_known_of_is_said_in_words(ana: Ask) -> None:
     )
 
 
+def test_an_agent_is_not_told_that_nothing_is_stored_yet_where_something_was_deleted(ana: Ask, door: Door) -> None:
+    ana("forget_memory", id=shown_id(ana("remember", content="Ana likes tea.")))
+    nothing = "Nothing is stored; deleted memories can be restored."
+    assert ana("recall", query="tea").split("\n")[1:] == [nothing]
+    assert ana("recent_memories") == nothing
+    assert by(door, Caller(UserRef("ben"), "assistant"))("recent_memories") == "Nothing is stored yet."
+
+
 def test_an_answer_keeps_its_budget_and_says_what_was_left_out(ana: Ask) -> None:
     for number in range(12):
         ana("remember", content=f"Ana read book number {number}: " + "a long story about herons " * 30)

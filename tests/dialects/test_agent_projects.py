@@ -50,6 +50,15 @@ def test_what_a_project_saved_is_recalled_there_and_not_in_another(at: Callable[
     assert at(GADGETS)("recent_memories") == "Nothing about the user or this project is stored yet."
 
 
+def test_only_what_was_deleted_here_can_be_restored_here(at: Callable[[str | None], Ask]) -> None:
+    saved = at(WIDGETS)("remember", content="The database is Postgres 16.")
+    at(WIDGETS)("forget_memory", id=saved.split("[")[1].split("]")[0])
+    nothing = "Nothing about the user or this project is stored; deleted memories can be restored."
+    assert at(WIDGETS)("recent_memories") == nothing
+    assert at(GADGETS)("recent_memories") == "Nothing about the user or this project is stored yet."
+    assert "Nothing is stored yet." in at(GADGETS)("recall", query="which database?")
+
+
 def test_what_is_about_the_user_is_recalled_in_every_project(at: Callable[[str | None], Ask]) -> None:
     answer = at(WIDGETS)("remember", content="The user prefers tabs.", about="user")
     assert answer.endswith("] for all projects.")

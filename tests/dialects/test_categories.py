@@ -523,6 +523,18 @@ def test_a_space_tells_nothing_of_what_lies_outside(agent: Speaks, other_agent: 
     assert (outcome.kind, outcome.message) == ("nothing_stored", "Nothing is stored yet.")
 
 
+def test_a_space_tells_of_what_was_deleted_in_it_alone(agent: Speaks, other_agent: Speaks) -> None:
+    saved = agent.invoke("core.save", category="fact", content="The planner's secret").body
+    agent.invoke("core.delete", id=saved["id"])
+    for asks, message in (
+        (agent, "Nothing is stored; deleted memories can be restored."),
+        (other_agent, "Nothing is stored yet."),
+    ):
+        outcome = asks.invoke("search_memories", query="secret").outcome
+        assert outcome is not None
+        assert (outcome.kind, outcome.message) == ("nothing_stored", message)
+
+
 @pytest.mark.parametrize("category", NAMES)
 def test_what_another_dialect_saved_in_a_category_is_seen(agent: Speaks, category: str) -> None:
     agent.invoke("core.save", content="Saved by core", category=category, context="elsewhere")

@@ -217,6 +217,27 @@ def test_deleted_memories_are_listed_latest_first_until_they_can_no_longer_be_re
     assert contents(ana) == {"kept", "second"}
 
 
+def test_an_empty_search_says_that_nothing_is_stored_yet_only_where_nothing_can_be_restored(
+    ana: Callable[..., Any], clock: SettableClock
+) -> None:
+    def nothing(**conditions: Any) -> str:
+        outcome = ana("core.search", query="tea", **conditions).body["outcome"]
+        assert outcome["kind"] == "nothing_stored"
+        return str(outcome["message"])
+
+    assert nothing() == "Nothing is stored yet."
+    id = saved(ana, "Ana likes tea.")
+    ana("core.delete", id=id)
+    assert nothing() == "Nothing is stored; deleted memories can be restored."
+    assert nothing(tags=["other"]) == "Nothing is stored; deleted memories can be restored."
+    clock.advance(days=31)
+    assert nothing() == "Nothing is stored yet."
+    ana("core.forget", id=id)
+    ana("core.delete", id=saved(ana, "Ana likes tea.", ttl_seconds=60))
+    clock.advance(minutes=2)
+    assert nothing() == "Nothing is stored yet.", "what has expired can't be restored"
+
+
 def test_memories_are_listed_and_searched_by_the_conversation_that_they_are_from(ana: Callable[..., Any]) -> None:
     saved(ana, "The ferry leaves at six.", conversation_id="harbour")
     saved(ana, "The ferry leaves at nine.", conversation_id="office")

@@ -202,6 +202,11 @@ def test_conversations_that_are_closed_are_no_saved_notes(agent: Callable[..., A
     assert closed(here, clock)
     nothing = here("notes.memory_search", query="train")
     assert (nothing.body, nothing.outcome.kind) == ([], "nothing_stored")
+    assert nothing.outcome.message == "No note is stored yet."
+    saved = here("notes.memory_save", content="Prefers the bus to the train").body
+    here("notes.memory_delete", note_id=saved["note_id"])
+    nothing = here("notes.memory_search", query="train")
+    assert nothing.outcome.message == "No note is stored; deleted memories can be restored."
     here("notes.memory_save", content="Prefers the train to the plane")
     assert found(here("notes.memory_search", query="train")) == ["Prefers the train to the plane"]
 

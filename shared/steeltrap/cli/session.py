@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from ..errors import InvalidInput, OverQuota, SteeltrapError
+from ..errors import InvalidInput, OverQuota, SteeltrapError, counted
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -153,9 +153,13 @@ class CliSession:
 
     def nothing_stored(self) -> str:
         """The sentence for an empty store, which names a folder that may have been misspelt."""
-        if self.has_folder:
+        if not self.has_folder:
+            return f"Nothing is stored yet: there is no folder {self.settings.data}."
+        deleted_count = self.ask("core.list", deleted=True, limit=1)["total"]
+        if not deleted_count:
             return "Nothing is stored yet."
-        return f"Nothing is stored yet: there is no folder {self.settings.data}."
+        deleted = counted(deleted_count, "deleted memory", "deleted memories")
+        return f"Nothing is stored; {deleted} can be restored: `steeltrap trash`."
 
     def call(self, seconds: float) -> "Call":
         """A call of the engine's verbs that has this long."""

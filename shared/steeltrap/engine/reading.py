@@ -6,7 +6,8 @@ Questions that depend on nothing else take a space, not a call.
 import json
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from datetime import datetime, timedelta
+from dataclasses import replace
+from datetime import timedelta
 from typing import Final
 
 from .. import record
@@ -28,6 +29,7 @@ from ..model import (
 from ..model.frozen import frozen
 from ..ports import Gone, IdStarts, LatestWrites, Naming, OpenTurns, Space
 from ..text.limits import SHORTEST, canonical, check_id, shortest_start, start_of
+from ..text.matching import admits
 from .call import Call
 
 _ALIKE: Final = 20
@@ -183,19 +185,31 @@ def list_changed(call: Call, *, limit: int) -> list[Memory]:
 
 def list_deleted(call: Call, *, limit: int, offset: int = 0) -> Page:
     """A page of what undo can restore, the latest deletion first, then by id; and the exact total."""
-    now = call.now()
-    deleted_ids = call.space.find(Gone(later(now, _MOMENT)))
-    restorable: list[tuple[datetime, str]] = []
-    for start in call.in_time(range(0, len(deleted_ids), _BLOCK)):
-        memories = call.space.get(deleted_ids[start : start + _BLOCK], deleted=True).values()
-        restorable += [
-            (memory.deleted_at, memory.id) for memory in memories if memory.deleted_at and _can_return(call, memory)
-        ]
+    restorable = [(memory.deleted_at, memory.id) for memory in _restorable(call) if memory.deleted_at]
     # Two stable sorts: by id, then by time downwards.
     order = sorted(sorted(restorable, key=lambda each: each[1]), key=lambda each: each[0], reverse=True)
     ids = [id for _, id in order[offset : offset + limit]]
     page = call.space.get(ids, deleted=True)
     return Page(memories=tuple(page[id] for id in ids if id in page), total=len(order))
+
+
+def nothing_stored(call: Call, seen: Filter, subject: str = "Nothing") -> str:
+    """The sentence where none of the memories that a caller may see is left: whether undo can restore one of them.
+
+    It reads what is deleted, so it is for answers that found nothing.
+    """
+    filter = replace(seen, include_superseded=True)
+    if any(admits(filter, replace(memory, deleted_at=None), call.now()) for memory in _restorable(call)):
+        return f"{subject} is stored; deleted memories can be restored."
+    return f"{subject} is stored yet."
+
+
+def _restorable(call: Call) -> Iterator[Memory]:
+    """The memories that undo can restore, in no order, read in blocks."""
+    deleted_ids = call.space.find(Gone(later(call.now(), _MOMENT)))
+    for start in call.in_time(range(0, len(deleted_ids), _BLOCK)):
+        memories = call.space.get(deleted_ids[start : start + _BLOCK], deleted=True).values()
+        yield from (memory for memory in memories if _can_return(call, memory))
 
 
 def _can_return(call: Call, memory: Memory) -> bool:

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from datetime import tzinfo
 from itertools import islice
 from math import isnan
 from typing import TYPE_CHECKING, Final
@@ -45,6 +44,7 @@ from .lifting import (
     names_another,
     successors,
 )
+from .reading import nothing_stored
 
 if TYPE_CHECKING:
     from ..ranking.on_days import OnDays
@@ -204,7 +204,7 @@ def _answer(call: Call, request: Search, plan: _Plan, ranking: _Ranking, rerank:
         nearest = _hydrate(call, request.filter, list(islice(scored.best_first(passed), 1)), {})
         outcome = nothing_relevant(() if plan.named_days is None else plan.named_days.spans, matches.admitted, nearest)
         return Found(hits=[], outcome=outcome, matches=0)
-    outcome = outcome_of(request, matches, hits, len(all_hits), call.zone)
+    outcome = outcome_of(call, request, matches, hits, len(all_hits))
     if plan.is_wordless and outcome.kind in (OutcomeKind.NOTHING_MATCHED, OutcomeKind.BELOW_FLOOR):
         outcome = WORDLESS
     return Found(hits=hits, outcome=outcome, matches=len(relevant))
@@ -531,8 +531,8 @@ def nothing_relevant(days: Sequence[Days], memories: int, nearest: Sequence[Hit]
     )
 
 
-def outcome_of(request: Search, matches: Matches, hits: Sequence[Hit], count: int, zone: tzinfo | None) -> Outcome:
-    """The outcome of a search that found so many memories, of which the hits are shown, to somebody in a zone."""
+def outcome_of(call: Call, request: Search, matches: Matches, hits: Sequence[Hit], count: int) -> Outcome:
+    """The outcome of a search that found so many memories, of which the hits are shown."""
     more = count - len(hits)
     if matches.degraded:
         incomplete = f"The answer may be incomplete: {matches.degraded}"
@@ -551,12 +551,13 @@ def outcome_of(request: Search, matches: Matches, hits: Sequence[Hit], count: in
     if hits:
         return Outcome(kind=OutcomeKind.FOUND, message=f"{len(hits)} found.")
     if not matches.stored:
-        return Outcome(kind=OutcomeKind.NOTHING_STORED, message="Nothing is stored yet.")
+        nothing = nothing_stored(call, Filter(project=call.caller.project))
+        return Outcome(kind=OutcomeKind.NOTHING_STORED, message=nothing)
     as_of = request.filter.as_of
     if not matches.admitted and as_of is not None and replace(request.filter, as_of=None).is_open():
         return Outcome(
             kind=OutcomeKind.FILTERED_OUT,
-            message=f"Nothing was stored yet at {minute_text(as_of, zone)}; "
+            message=f"Nothing was stored yet at {minute_text(as_of, call.zone)}; "
             "search with a later `as_of`, or without it.",
         )
     if not matches.admitted:

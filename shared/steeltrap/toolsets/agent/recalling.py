@@ -33,8 +33,6 @@ TOKENS: Final = 2000
 MAX_TOKENS: Final = 20_000
 MOST_LESS_SURE: Final = 6
 """Twice as many as elsewhere: a line costs some 20 tokens, and a model that asks again costs a call."""
-EMPTY: Final = "Nothing is stored yet."
-EMPTY_HERE: Final = "Nothing about the user or this project is stored yet."
 
 
 class RecallInput(Input):
@@ -83,8 +81,6 @@ def _today(call: Call) -> str:
 
 
 def _nothing(call: Call, outcome: Outcome) -> str:
-    if outcome.kind is OutcomeKind.NOTHING_STORED:
-        return EMPTY
     if outcome.kind is OutcomeKind.FILTERED_OUT:
         return _empty(call)
     if outcome.nearest is None or outcome.nearest.memory.untrusted:
@@ -93,7 +89,8 @@ def _nothing(call: Call, outcome: Outcome) -> str:
 
 
 def _empty(call: Call) -> str:
-    return EMPTY if call.caller.project is None else EMPTY_HERE
+    here = "Nothing" if call.caller.project is None else "Nothing about the user or this project"
+    return reading.nothing_stored(call, shown_to(call), here)
 
 
 def _cut(hits: Sequence[Hit], more: int) -> str:

@@ -143,7 +143,7 @@ def search_memories(call: Call, input: SearchInput) -> str:
         call,
         Search(query=input.query, limit=input.limit, filter=space, precision="relevant", mentions=True),
     )
-    call.outcome = _within_the_space(result.outcome)
+    call.outcome = _within(call, space, result.outcome)
     result.check_answered()
     query = one_line(input.query)
     if not result.hits:
@@ -190,8 +190,8 @@ def _item(memory: Memory, label: str = "") -> str:
     return f"{item}\n  Context: {context}" if context else item
 
 
-def _within_the_space(outcome: Outcome) -> Outcome:
-    """Other agents' memories don't count: no other query could find them."""
-    if outcome.kind is not OutcomeKind.FILTERED_OUT:
+def _within(call: Call, space: Filter, outcome: Outcome) -> Outcome:
+    """Other agents' memories don't count, deleted ones neither: no other query could find them."""
+    if outcome.kind not in (OutcomeKind.FILTERED_OUT, OutcomeKind.NOTHING_STORED):
         return outcome
-    return Outcome(kind=OutcomeKind.NOTHING_STORED, message="Nothing is stored yet.")
+    return Outcome(kind=OutcomeKind.NOTHING_STORED, message=reading.nothing_stored(call, space))

@@ -110,7 +110,7 @@ def memory_search(call: Call, input: SearchInput) -> list[NoteView]:
     texts = passages(call, input.query, [hit.memory for hit in hits])
     if parts := sum(text != hit.memory.content for hit, text in zip(hits, texts, strict=True)):
         outcome = replace(outcome, message=f"{outcome.message} The best part of {parts} long ones is shown.")
-    call.outcome = _of_notes(outcome, input)
+    call.outcome = _of_notes(call, outcome, notes)
     return [_view(hit, text) for hit, text in zip(hits, texts, strict=True)]
 
 
@@ -178,11 +178,11 @@ def _check_content(content: str) -> None:
         raise InvalidInput("content must not be empty")
 
 
-def _of_notes(outcome: Outcome, input: SearchInput) -> Outcome:
+def _of_notes(call: Call, outcome: Outcome, notes: Filter) -> Outcome:
     """Without tags, `filtered_out` only means that episodes were filtered out: there is no note."""
-    if outcome.kind is not OutcomeKind.FILTERED_OUT or input.tags:
+    if outcome.kind is not OutcomeKind.FILTERED_OUT or notes.tags:
         return outcome
-    return Outcome(kind=OutcomeKind.NOTHING_STORED, message="No note is saved yet.")
+    return Outcome(kind=OutcomeKind.NOTHING_STORED, message=reading.nothing_stored(call, notes, "No note"))
 
 
 def _with_newest(call: Call, notes: Filter, hits: list[Hit], limit: int) -> list[Hit]:
