@@ -218,6 +218,28 @@ def message(id: int | None, method: str, **params: Any) -> str:
     return json.dumps({"jsonrpc": "2.0", "method": method, "params": params} | ({} if id is None else {"id": id}))
 
 
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ('{"content": "cut within an emoji \\ud83d"}', "whole Unicode characters"),
+        ('{"content": "x", "tags": ' + "[" * 300 + "]" * 300 + "}", "recursion limit"),
+        (f'{{"content": {"9" * 5000}}}', "huge numbers"),
+    ],
+)
+def test_a_call_that_is_no_valid_json_is_answered_by_its_id(tmp_path: Path, arguments: str, said: str) -> None:
+    begin = [message(1, "initialize", **_HELLO), message(None, "notifications/initialized")]
+    params = f'{{"name": "remember", "arguments": {arguments}}}'
+    bad = f'{{"method": "tools/call", "params": {params}, "jsonrpc": "2.0", "id": %s}}'
+    nobody = [bad % "null", bad % '"\\udc00"', bad % "true"]
+    given = "\n".join([*begin, *nobody, bad % 2, bad % '"three"', message(4, "ping")]).encode()
+    with stdio(tmp_path, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as server:
+        answers, errors = server.communicate(given, timeout=60)
+    told = {answer["id"]: answer for answer in map(json.loads, answers.splitlines())}
+    assert set(told) == {1, 2, "three", 4}
+    assert all(told[at]["error"]["code"] == -32700 and said in told[at]["error"]["message"] for at in (2, "three"))
+    assert (server.returncode, errors) == (0, b"")
+
+
 def test_every_call_of_a_file_is_answered_and_stored_before_the_end(tmp_path: Path) -> None:
     calls = [
         message(at, "tools/call", name="remember", arguments={"content": f"Fact {at} is about falcon {at * 7}."})

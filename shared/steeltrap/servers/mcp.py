@@ -2,6 +2,7 @@
 
 import asyncio
 import errno
+import json
 import os
 import threading
 from collections import Counter
@@ -21,6 +22,7 @@ from mcp.server.context import CallNext, HandlerResult
 from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import MCPError
 from mcp.shared.message import SessionMessage
+from pydantic import ValidationError
 
 from ..arguments import decode_for
 from ..errors import InvalidInput, NotFound, SteeltrapError
@@ -171,6 +173,7 @@ OUTCOME: Final = "steeltrap/outcome"
 IDEMPOTENCY_KEY: Final = "steeltrap/idempotency_key"
 TIMEZONE: Final = "steeltrap/timezone"
 _PROGRESS_SECONDS: Final = 1.0
+_MAX_DIGITS: Final = 20
 _LAST_SECONDS: Final = 120
 """How long calls may go on after stdin has ended. Each has a shorter deadline of its own."""
 
@@ -372,7 +375,11 @@ async def _serve_until_answered(server: Server[Any], incoming: Any, outgoing: An
     async def pass_requests() -> None:
         async with to_server:
             async for item in incoming:
-                message = item.message if isinstance(item, SessionMessage) else None
+                if isinstance(item, Exception):
+                    if (refused := _refused(item)) is not None:
+                        await outgoing.send(SessionMessage(refused))
+                    continue
+                message = item.message
                 if isinstance(message, types.JSONRPCRequest):
                     waiting[message.id] += 1
                 elif isinstance(message, types.JSONRPCNotification) and message.method == "notifications/cancelled":
@@ -399,6 +406,25 @@ async def _serve_until_answered(server: Server[Any], incoming: Any, outgoing: An
         tasks.start_soon(pass_answers)
         async with sending:
             await server.run(received, sending, server.create_initialization_options())
+
+
+def _refused(error: Exception) -> types.JSONRPCError | None:
+    """The answer to a request that the SDK can't read, such as one with half of a surrogate pair, as of a text that was
+    cut within an emoji. Without one, its client would wait for good. None for a line that names no request."""
+    detail = error.errors()[0] if isinstance(error, ValidationError) else None
+    if detail is None or detail["type"] != "json_invalid":
+        return None
+    try:
+        # Of a number with thousands of digits Python makes no integer either.
+        message = json.loads(detail["input"], parse_int=lambda digits: int(digits[:_MAX_DIGITS]))
+        request = message["id"] if "method" in message else None
+        str(request).encode()
+    except (ValueError, RecursionError, KeyError, TypeError):
+        return None
+    if not isinstance(request, int | str) or isinstance(request, bool):
+        return None
+    said = f"This is no valid JSON: {detail['ctx']['error']}. Send whole Unicode characters, and no huge numbers."
+    return types.JSONRPCError(jsonrpc="2.0", id=request, error=types.ErrorData(code=types.PARSE_ERROR, message=said))
 
 
 async def _lines_of_stdin() -> AsyncIterator[str]:
