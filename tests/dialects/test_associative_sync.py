@@ -124,6 +124,16 @@ def test_an_export_without_a_path_is_named_by_the_time(ana: Callable[..., Any], 
     assert counts(imported(ana, name)).get("imported", 0) == 0
 
 
+def test_exports_without_a_path_in_the_same_second_are_files_of_their_own(
+    ana: Callable[..., Any], files: ExportFiles
+) -> None:
+    stored(ana, LONG, scope="work"), stored(ana, OTHER, scope="home")
+    names = [exported(ana, scope=scope)["file_info"]["file_path"] for scope in ("work", "home", "work")]
+    assert names == [f"memories-20260101-120000{number}.json" for number in ("", "-2", "-3")]
+    kept = [json.loads(files.read(name, max_bytes=10**6))["export_scope"] for name in names]
+    assert kept == ["work", "home", "work"]
+
+
 def test_an_export_of_a_scope_has_the_scopes_below_and_only_associations_within(
     ana: Callable[..., Any], files: ExportFiles
 ) -> None:

@@ -139,7 +139,9 @@ def export_file(
     """
     files = files_of(call)
     check_name(call, "file_path", name)
-    name = check_file_name(name) if name is not None else default_name(call.now(), compressed=compressed)
+    if name is None:
+        name = default_name(call.now(), compressed=compressed, taken=frozenset(files.names()))
+    name = check_file_name(name)
     memories = {memory.id: memory for memory in call.in_time(_of_scope(call, scope))}
     items = [
         Item(memory=memory, links=tuple(k for k in memory.links if k.target_id in memories) if associations else ())
