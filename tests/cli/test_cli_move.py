@@ -1,6 +1,8 @@
 """move, backup and restore where memories lie at the URL of a log."""
 
 import json
+import subprocess
+import sys
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -68,6 +70,25 @@ def test_one_user_alone_is_moved(run, data, url):
     assert run("move", data, url, "--user", "ana").exit_code == 0
     assert recalled(run, "bob")[0] == 0
     assert recalled(run, "ana")[0] != 0
+
+
+def test_a_move_between_folders_needs_no_package_of_logs(run, data, tmp_path):
+    run("remember", "the heron stands in the reeds", "--user", "ana")
+    program = (
+        "import sys; sys.modules.update(dict.fromkeys(('backports', 'obstore', 'boto3')))\n"
+        "from steeltrap.cli import main; main()"
+    )
+
+    def move(*places):
+        command = [sys.executable, "-c", program, "move", *places]
+        return subprocess.run(command, check=False, capture_output=True, text=True)
+
+    other = tmp_path / "other"
+    refused = move(data, "s3://bucket/memories")
+    assert (refused.returncode, "'obstore" in refused.stderr) == (2, True), refused.stderr
+    done = move(data, other)
+    assert done.returncode == 0, done.stderr
+    assert "the heron stands in the reeds" in run("recall", "heron", "--user", "ana", data=other).stdout
 
 
 def test_a_folder_or_a_user_that_isnt_there_is_no_move_of_nothing(run, data, tmp_path, url):

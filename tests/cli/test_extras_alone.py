@@ -30,7 +30,7 @@ MODULES = ADAPTERS | {
     "onnx": "steeltrap.embedders.onnx, onnxruntime, tokenizers",
     "small": "steeltrap.embedders.small, steeltrap_small, onnxruntime, tokenizers",
     "bedrock": "steeltrap.embedders.bedrock, boto3",
-    "aws": "steeltrap.stores.dynamodb.store, steeltrap.stores.opensearch.index",
+    "aws": "steeltrap.stores.dynamodb.store, steeltrap.stores.dynamodb.moving, steeltrap.stores.opensearch.index",
     "bucket": "steeltrap.stores.logs.bucket",
     "postgres": "steeltrap.stores.logs.postgres",
     "lambda": "steeltrap.servers.aws_lambda.tools, mangum",

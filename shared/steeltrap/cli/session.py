@@ -237,7 +237,7 @@ def _is_nowhere() -> bool:
 _EXTRAS: Final = {
     **dict.fromkeys(("boto3", "botocore", "opensearchpy"), "aws"),
     **dict.fromkeys(("onnxruntime", "tokenizers"), "onnx"),
-    "obstore": "bucket",
+    **dict.fromkeys(("obstore", "backports"), "bucket"),
     **dict.fromkeys(
         ("fastapi", "uvicorn", "httptools", "prometheus_client", "jwt", "jinja2", "markdown_it", "nh3"), "server"
     ),

@@ -8,18 +8,15 @@ import struct
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cache
 from hashlib import sha256
 from secrets import token_bytes
+from types import ModuleType
 from typing import Final, Literal
 
 from ...errors import StoreUnreachable, Unavailable
 from ...model import UserRef
 from ...ports import Deadline, Log
-
-if sys.version_info >= (3, 14):
-    from compression import zstd
-else:
-    from backports import zstd
 
 Kind = Literal["change", "migrate", "stub", "base"]
 
@@ -87,7 +84,7 @@ class LogEntry:
             self.removed,
             self.written,
         )
-        body = zstd.compress(self.body, _LEVEL) if self.body else b""
+        body = _zstd().compress(self.body, _LEVEL) if self.body else b""
         return head + _checksum(head, body) + body
 
     def stub(self) -> "LogEntry":
@@ -125,11 +122,21 @@ def unpack(data: bytes, user: UserRef, n: int) -> LogEntry:
     )
 
 
+@cache
+def _zstd() -> ModuleType:
+    """The package is only there with the extras of logs: moves between folders and tables import this module, too."""
+    if sys.version_info >= (3, 14):
+        from compression import zstd
+    else:
+        from backports import zstd
+    return zstd
+
+
 def _decompress(body: bytes, n: int) -> bytes:
-    reading = zstd.ZstdDecompressor()
+    reading = _zstd().ZstdDecompressor()
     try:
-        content = reading.decompress(body, _LARGEST)
-    except zstd.ZstdError:
+        content: bytes = reading.decompress(body, _LARGEST)
+    except _zstd().ZstdError:
         raise damaged(f"entry {n} can't be decompressed") from None
     if not reading.eof:
         raise damaged(f"entry {n} is cut off, or larger than any")
