@@ -181,9 +181,21 @@ class Door:
             raise _missing(call, error) from None
         if call.redacted:
             measure.redacted = dict(Counter(kind for kind, _ in call.redacted))
+        return Result(
+            body=self._body(tool, answer),
+            tool=tool,
+            media=tool.media,
+            outcome=call.with_offline_notice(redacting.outcome(call)),
+        )
+
+    def _body(self, tool: "Tool", answer: object) -> Any:
+        """An answer as JSON or text."""
+        from .tools import Body
+
+        if isinstance(answer, Body):
+            return answer
         omit = self.catalogue.toolsets[tool.toolset].omit_nulls
-        body = tool.answer_adapter.dump_python(answer, mode="json", exclude_none=omit)
-        return Result(body=body, tool=tool, media=tool.media, outcome=call.with_offline_notice(redacting.outcome(call)))
+        return tool.answer_adapter.dump_python(answer, mode="json", exclude_none=omit)
 
     def _secrets(self, tool: "Tool", mode: str | None) -> SecretsMode:
         if self.rules.secrets is not None:
@@ -204,10 +216,12 @@ def _missing(call: Call, error: NotFound) -> NotFound:
 
 def _answer(tool: "Tool", call: Call, fields: "BaseModel") -> object:
     from . import arguments as reading
+    from .tools import Body
 
     call.outcome = None
     reading.with_whole_ids(fields, partial(whole_ids, call))
-    return tool.answer_adapter.validate_python(tool.run(call, fields))
+    answer = tool.run(call, fields)
+    return answer if isinstance(answer, Body) else tool.answer_adapter.validate_python(answer)
 
 
 def refusal(permissions: Permissions, tool: "Tool") -> AccessDenied | None:

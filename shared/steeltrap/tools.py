@@ -54,6 +54,11 @@ class Answer(BaseModel):
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False, defer_build=True)
 
 
+class Body(JsonObject):
+    """An answer that is JSON already, as its model would be dumped: for tools whose answers have many parts, where a
+    model takes longer than they are worth. The tool names the model as its `answer`."""
+
+
 @dataclass(frozen=True)
 class Tool:
     """One operation of a dialect, with all that a surface derives from it.
@@ -202,9 +207,11 @@ class Toolset:
         examples: tuple[JsonObject, ...],
         name: str | None = None,
         timeout: float | None = None,
+        answer: Any = None,
         **rest: Any,
     ) -> Callable[[Callable[[Call, Any], Any]], Callable[[Call, Any], Any]]:
-        """Register a function `(call, input: Model) -> answer` as a tool."""
+        """Register a function `(call, input: Model) -> answer` as a tool. One that returns a `Body` names its model as
+        `answer`."""
 
         def register(run: Callable[[Call, Any], Any]) -> Callable[[Call, Any], Any]:
             hints = get_type_hints(run)
@@ -218,7 +225,7 @@ class Toolset:
                 description=inspect.cleandoc(run.__doc__ or ""),
                 input=hints[parameter],
                 run=run,
-                answer=hints["return"],
+                answer=answer or hints["return"],
                 examples=examples,
                 **rest,
             )

@@ -74,15 +74,14 @@ class WordPieces:
         if len(word) > _LONGEST:
             return (self._unknown,)
         numbers: list[int] = []
-        start = 0
-        while start < len(word):
-            prefix = _CONTINUES if start else ""
-            ends = range(len(word), start, -1)
-            end = next((end for end in ends if prefix + word[start:end] in self._numbers), None)
+        rest, shortest = word, 1
+        while len(rest) >= shortest:
+            ends = range(len(rest), shortest - 1, -1)
+            end = next((end for end in ends if rest[:end] in self._numbers), None)
             if end is None:
                 return (self._unknown,)
-            numbers.append(self._numbers[prefix + word[start:end]])
-            start = end
+            numbers.append(self._numbers[rest[:end]])
+            rest, shortest = _CONTINUES + rest[end:], len(_CONTINUES) + 1
         return tuple(numbers)
 
 

@@ -13,7 +13,7 @@ frequency dictionary (MIT; made from SCOWL and Google Books Ngram, CC BY 3.0) an
 
 import re
 from bisect import bisect_left
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from functools import cache
 from hashlib import blake2b
 from pathlib import Path
@@ -39,6 +39,8 @@ _MOSTLY: Final = 2 / 3
 """The share of the other words of a query that its dictionary has at least."""
 _SHORTEST_TELLING: Final = 3
 """Letters of the shortest word that tells whether a dictionary is that of a query."""
+_END: Final = 3
+"""From so many letters before the end on, an edit may change the last two letters."""
 ALPHABETS: Final = (
     "abcdefghijklmnopqrstuvwxyz",
     "абвгґдеєжзиійклмнопрстуфхцчшщъыьэюя",
@@ -93,11 +95,7 @@ def corrections(word: str, vocabulary: Set[str] | None = None) -> dict[str, list
     """The words that one may have been meant to be, by the token of each: one letter left out, added, replaced, or two
     that follow each other swapped. With a vocabulary only those whose tokens it has: mostly none. Of those with one
     token the ones with the same first letter are first: few misspell that."""
-    others = _edits(word)
-    # Nearly all edits of a word that ends as an inflected one do so too: a look at their letters would leave out few.
-    if vocabulary is not None and not ends_as_inflected(word):
-        others = with_tokens_in(others, vocabulary)
-    others = list(dict.fromkeys(others))
+    others = list(dict.fromkeys(_edits(word) if vocabulary is None else _edits_near(word, vocabulary)))
     tokens = word_tokens(others)
     if vocabulary is not None and vocabulary.isdisjoint(tokens):
         return {}
@@ -150,15 +148,27 @@ def _token(word: str) -> str:
     return word_tokens([word])[0]
 
 
-def _edits(word: str) -> list[str]:
-    """The words that one edit makes, from the second letter on to the last, then those of the first letter: of each
-    place swapped with the next letter, left out, replaced, and with a letter before it. Some are there twice.
+def _edits_near(word: str, vocabulary: Set[str]) -> list[str]:
+    """The edits of a word whose token a vocabulary has, and some others."""
+    # Nearly all edits of a word that ends as an inflected one do so too: a look at their letters would leave out few.
+    if ends_as_inflected(word) or len(word) <= _END:
+        return _edits(word)
+    first_of_end = len(word) - _END
+    inner, end = _edits(word, range(1, first_of_end)), _edits(word, range(first_of_end, len(word) + 1))
+    near = [with_tokens_in(edits, vocabulary, ends_alike=edits is not end) for edits in (inner, end, _edits(word, [0]))]
+    return [edit for edits in near for edit in edits]
+
+
+def _edits(word: str, places: Iterable[int] | None = None) -> list[str]:
+    """The words that one edit makes at some places, by default from the second letter on to the last, then those of the
+    first letter: of each place swapped with the next letter, left out, replaced, and with a letter before it. Some are
+    there twice.
 
     Damerau (1964) found one of these four in eight of ten misspelt words.
     """
     letters = _alphabet(word)
     edits: list[str] = []
-    for at in (*range(1, len(word) + 1), 0):
+    for at in (*range(1, len(word) + 1), 0) if places is None else places:
         head, tail = word[:at], word[at:]
         rest = tail[1:]
         if rest:

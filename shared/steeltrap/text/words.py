@@ -200,14 +200,19 @@ def ends_as_inflected(word: str) -> bool:
     return word[-2:] in _INFLECTED
 
 
-def with_tokens_in(words: Sequence[str], vocabulary: Set[str]) -> list[str]:
-    """Those of some folded words whose token a vocabulary may have: all whose token it has, and some others.
+def with_tokens_in(words: Sequence[str], vocabulary: Set[str], *, ends_alike: bool = False) -> list[str]:
+    """Those of some folded words whose token a vocabulary may have: all whose token it has, and some others. With
+    `ends_alike` none of them ends as an inflected word does.
 
     A look at a word's last letters takes a sixth of the time of its stem. Not for CJK.
     """
     if not "".join(words).isascii():
         return list(words)
-    return [word for word in words if word in vocabulary or word[-2:] in _INFLECTED or word in FORMS]
+    if not ends_alike:
+        return [word for word in words if word in vocabulary or word[-2:] in _INFLECTED or word in FORMS]
+    if vocabulary.isdisjoint(words) and FORMS.keys().isdisjoint(words):
+        return []
+    return [word for word in words if word in vocabulary or word in FORMS]
 
 
 def word_tokens(words: Sequence[str]) -> list[str]:

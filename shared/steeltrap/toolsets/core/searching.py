@@ -8,11 +8,11 @@ from ...engine import searching
 from ...engine.call import Call
 from ...errors import InvalidInput
 from ...model import Diversity, Mode, Search, SortBy
-from ...tools import Answer
+from ...tools import Answer, Body
 from ..fields import OuterId, Query, Time, Unit
 from . import CORE
 from .filtering import FilterInput
-from .views import HitView, OutcomeView, hit_fields, outcome_fields, sized
+from .views import HitView, OutcomeView, hit_body, outcome_body, sized
 
 RESULTS: Final = 10
 RESULTS_IN_A_BUDGET: Final = 100
@@ -90,12 +90,13 @@ class SearchView(Answer):
     "search",
     "read",
     needs="index",
+    answer=SearchView,
     examples=(
         {"query": "what theme does the user like?", "limit": 5},
         {"query": "deploy keys", "scope": "work", "tags": ["infra"], "why": True},
     ),
 )
-def search(call: Call, input: SearchInput) -> SearchView:
+def search(call: Call, input: SearchInput) -> Body:
     """Search memories by meaning and keywords. Use it before you answer anything that you may have learned earlier.
 
     Without a query use list. Memories that another one superseded are left out unless you ask for them, or for the
@@ -127,6 +128,4 @@ def search(call: Call, input: SearchInput) -> SearchView:
     )
     call.outcome = result.outcome
     hits = result.hits[input.offset :]
-    return SearchView.model_validate(
-        {"results": [hit_fields(hit, why=input.why) for hit in hits], "outcome": outcome_fields(result.outcome)}
-    )
+    return Body(results=[hit_body(hit, why=input.why) for hit in hits], outcome=outcome_body(result.outcome))
