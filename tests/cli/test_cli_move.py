@@ -72,6 +72,15 @@ def test_one_user_alone_is_moved(run, data, url):
     assert recalled(run, "ana")[0] != 0
 
 
+def test_a_move_says_how_what_was_moved_is_found(run, data, tmp_path, url):
+    run("remember", "the heron stands in the reeds", "--user", "ana")
+    other = tmp_path / "another disk"
+    said = run("move", data, other).stdout
+    assert f"Whoever uses {data} finds them with: --data '{other}', or STEELTRAP_DATA='{other}'" in said
+    said = run("move", other, url).stdout
+    assert f"Whoever uses {other} finds them by: steeltrap config set store {url} --data '{other}'" in said
+
+
 def test_a_move_between_folders_needs_no_package_of_logs(run, data, tmp_path):
     run("remember", "the heron stands in the reeds", "--user", "ana")
     program = (

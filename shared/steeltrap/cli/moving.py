@@ -4,6 +4,7 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import datetime
+from pathlib import Path
 from textwrap import shorten
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -67,10 +68,16 @@ def move(
         total = f"{counted(moved.memories, 'memory', 'memories')} of {counted(moved.users, 'user', 'users')}"
         say(f"Moved {total} to {target}.{before}")
         if moved.users and source != "aws" and "://" not in source:
-            store = target if "://" in target or target == "aws" else "sqlite"
-            say(f"Whoever uses {source} finds them by: steeltrap config set store {store} --data {source}")
+            say(f"Whoever uses {source} finds them {_way_to(target, source)}")
     if moved.failures:
         raise typer.Exit(Exit.OTHER)
+
+
+def _way_to(target: str, source: str) -> str:
+    if "://" in target or target == "aws":
+        return f"by: steeltrap config set store {shlex.join([target, '--data', source])}"
+    folder = shlex.quote(str(Path(target).expanduser().absolute()))
+    return f"with: --data {folder}, or STEELTRAP_DATA={folder}"
 
 
 _MOST_SHOWN: Final = 20
