@@ -61,6 +61,91 @@ def test_continue_keeps_the_rest_and_stop_keeps_what_came_before(ana: Callable[.
     assert len(ana("core.batch_save", items=items, on_error="stop").body["ids"]) == 1
 
 
+# When it happened, and until when
+
+
+ENDS_FIRST = {"occurred_at": "2026-05-14T09:00:00Z", "occurred_until": "2026-05-14T08:00:00Z"}
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("save", {"content": "The fair", **ENDS_FIRST}),
+        ("save", {"content": "The fair", "occurred_at": "2026-05-14", "occurred_until": "2026-05-13"}),
+        ("put", {"items": [{"id": "3f2b8c1e-9d4a-4f6b-8a2e-1c5d7e9f0a3b", "content": "The fair", **ENDS_FIRST}]}),
+    ],
+)
+def test_a_memory_that_ends_before_it_begins_is_not_saved(
+    ana: Callable[..., Any], tool: str, arguments: dict[str, Any]
+) -> None:
+    error = ana(f"core.{tool}", **arguments).error
+    assert error.code == "invalid_input"
+    assert "`occurred_until` (2026-05-1" in error.message
+    assert error.message.endswith("give a later end, or leave it out.")
+    assert contents(ana) == set()
+
+
+@pytest.mark.parametrize("changes", [{"occurred_at": "2026-06-01"}, {"occurred_until": "2026-05-01"}, ENDS_FIRST])
+def test_an_update_that_would_end_a_memory_before_it_begins_changes_nothing(
+    ana: Callable[..., Any], changes: dict[str, str]
+) -> None:
+    id = saved(ana, "The fair", occurred_at="2026-05-10", occurred_until="2026-05-12")
+    error = ana("core.update", id=id, **changes).error
+    assert error.code == "invalid_input"
+    assert error.message.endswith("give a later end, or name it in `clear`.")
+    assert ana("core.get", id=id).body["version"] == 1
+    assert ana("core.update", id=id, occurred_at="2026-06-01", clear=["occurred_until"]).error is None
+
+
+def test_items_that_end_before_they_begin_are_refused_one_by_one(ana: Callable[..., Any]) -> None:
+    items = [{"content": "one"}, {"content": "two", **ENDS_FIRST}]
+    kept = ana("core.batch_save", items=items, on_error="continue").body
+    assert ([error["index"] for error in kept["errors"]], contents(ana)) == ([1], {"one"})
+    updates = [{"id": kept["ids"][0], **ENDS_FIRST}]
+    [error] = ana("core.batch_update", updates=updates, on_error="continue").body["errors"]
+    assert (error["index"], error["code"]) == (0, "invalid_input")
+
+
+def test_a_memory_of_an_older_release_that_ends_before_it_begins_is_imported_changed_and_exported(
+    ana: Callable[..., Any],
+) -> None:
+    id = "3f2b8c1e-9d4a-4f6b-8a2e-1c5d7e9f0a3b"
+    saved_at = {"created_at": "2026-05-15T10:00:00Z", "updated_at": "2026-05-15T10:00:00Z"}
+    assert (
+        ana("core.import", records=[{"id": id, "content": "The fair", **saved_at, **ENDS_FIRST}]).body["written"] == 1
+    )
+    assert ana("core.update", id=id, content="The market").error is None
+    assert ana("core.undo", id=id).body["content"] == "The fair"
+    [record] = ana("core.export").body["records"]
+    assert (record["occurred_at"], record["occurred_until"]) == (
+        ENDS_FIRST["occurred_at"],
+        ENDS_FIRST["occurred_until"],
+    )
+    assert ana("core.update", id=id, occurred_until="2026-05-14T10:00:00Z").error is None
+
+
+def test_what_an_update_both_gives_and_clears_is_refused(ana: Callable[..., Any]) -> None:
+    id = saved(ana, "The fair", category="event", occurred_at="2026-05-14")
+    given = {"category": "trip", "context": "c", "occurred_at": "2026-05-15", "occurred_until": "2026-05-16"}
+    for name, value in given.items():
+        error = ana("core.update", id=id, clear=[name], **{name: value}).error
+        assert error.code == "invalid_input"
+        assert error.message == f"`{name}` is given and `clear` names `{name}`: give a value or clear it, not both."
+    error = ana("core.update", id=id, clear=["expires_at"], ttl_seconds=60).error
+    assert error.message.startswith("`ttl_seconds` is given and `clear` names `expires_at`")
+    updates = [{"id": id, "occurred_at": "2026-05-15", "clear": ["occurred_at"]}]
+    [refused] = ana("core.batch_update", updates=updates, on_error="continue").body["errors"]
+    assert (refused["index"], refused["code"]) == (0, "invalid_input")
+    stored = ana("core.get", id=id).body
+    assert (stored["version"], stored["occurred_at"], stored["category"]) == (1, "2026-05-14", "event")
+    assert "occurred_at" not in ana("core.update", id=id, clear=["occurred_at"]).body
+
+
+def test_a_memory_that_becomes_short_term_without_an_expiry_has_none(ana: Callable[..., Any]) -> None:
+    id = saved(ana, "The fair")
+    assert "expires_at" not in ana("core.update", id=id, tier="short_term", clear=["expires_at"]).body
+
+
 # Idempotency
 
 
@@ -169,6 +254,27 @@ def test_what_has_expired_can_be_forgotten_but_not_brought_back(ana: Callable[..
     assert ana("core.get", id=id).error.code == "not_found"
     assert ana("core.undo", id=id).error.code == "not_found"
     assert ana("core.forget", id=id).body["verified"] is True
+
+
+@pytest.mark.parametrize("seconds", [0, 60])
+def test_an_update_that_made_a_memory_expire_can_be_undone(
+    ana: Callable[..., Any], clock: SettableClock, seconds: int
+) -> None:
+    id = saved(ana, "Ana likes tea.")
+    ana("core.update", id=id, ttl_seconds=seconds)
+    clock.advance(seconds=seconds)
+    assert ana("core.get", id=id).error.code == "not_found"
+    restored = ana("core.undo", id=id).body
+    assert (restored["content"], restored["version"], restored.get("expires_at")) == ("Ana likes tea.", 3, None)
+    assert [hit["id"] for hit in ana("core.search", query="tea").body["results"]] == [id]
+
+
+def test_an_undo_brings_back_no_version_that_has_expired_too(ana: Callable[..., Any], clock: SettableClock) -> None:
+    id = saved(ana, "soon gone", ttl_seconds=60)
+    ana("core.update", id=id, content="soon gone, too")
+    clock.advance(minutes=2)
+    assert ana("core.undo", id=id).error.code == "not_found"
+    assert [r["memory"]["version"] for r in ana("core.history", id=id).body["revisions"]] == [1, 2]
 
 
 def test_an_undo_of_a_version_that_is_no_longer_the_current_one_changes_nothing(ana: Callable[..., Any]) -> None:

@@ -15,7 +15,7 @@ from steeltrap.ranking.on_days import on_days
 from steeltrap.record import decode, encode, parse
 from steeltrap.text import date_questions
 from steeltrap.text.date_questions import find_dates
-from steeltrap.text.dates import age, around, day_in, day_text, minute_text, read, zone_of
+from steeltrap.text.dates import age, around, day_in, day_text, ends_before, minute_text, read, zone_of
 from steeltrap.text.words import Trait
 
 WEDNESDAY = date(2026, 5, 13)
@@ -34,6 +34,25 @@ def _at(at: When) -> Candidate:
 def _is_on(at: When, day: date, zone: Any, today: date = WEDNESDAY) -> bool:
     found = on_days(f"what happened on {day.isoformat()}?", Candidates.of([_at(at)]), today, zone)
     return found is not None and bool(found.exact[0])
+
+
+@pytest.mark.parametrize(
+    ("end", "begin", "expected"),
+    [
+        (date(2026, 5, 12), date(2026, 5, 13), True),
+        (date(2026, 5, 13), date(2026, 5, 13), False),
+        (datetime(2026, 5, 13, 9, tzinfo=UTC), datetime(2026, 5, 13, 9, 0, 1, tzinfo=UTC), True),
+        (datetime(2026, 5, 13, 9, tzinfo=UTC), datetime(2026, 5, 13, 9, tzinfo=UTC), False),
+        (date(2026, 5, 13), datetime(2026, 5, 14, 12, tzinfo=UTC), True),
+        (date(2026, 5, 13), datetime(2026, 5, 14, 11, 59, tzinfo=UTC), False),  # still the 13th on Baker Island
+        (datetime(2026, 5, 12, 9, 59, tzinfo=UTC), date(2026, 5, 13), True),
+        (datetime(2026, 5, 12, 10, tzinfo=UTC), date(2026, 5, 13), False),  # the 13th already on Kiritimati
+        (date.max, datetime.max.replace(tzinfo=UTC), False),
+        (datetime.min.replace(tzinfo=UTC), date.min, False),
+    ],
+)
+def test_an_end_is_before_a_beginning_where_it_is_so_everywhere(end: When, begin: When, expected: bool) -> None:
+    assert ends_before(end, begin) == expected
 
 
 @given(st.sampled_from(ZONES), _hours, st.integers(min_value=0, max_value=3599))

@@ -20,6 +20,7 @@ from ..errors import Conflict, InvalidInput
 from ..model import Author, Draft, Edit, Embedding, Memory, Message, Revision, Tier, later
 from ..ports import Create, Entry, Replace
 from ..text import limits
+from ..text.dates import ends_before
 from ..text.file_paths import file_scope
 from ..text.limits import PATH
 from ..text.sentences import speaker_label
@@ -38,6 +39,7 @@ def created(draft: Draft, id: str, by: Author, *, short_term_ttl: timedelta) -> 
     limits.check_content(draft.content, draft.max_bytes)
     limits.check_messages(draft.messages)
     limits.check_metadata(draft.metadata)
+    _check_span(draft, "leave it out")
     ttl = short_term_ttl if draft.ttl is None and draft.tier == "short_term" else draft.ttl
     values = {name: getattr(draft, name) for name in _DRAFTED}
     values |= {
@@ -72,6 +74,7 @@ def _expiry(now: datetime, ttl: timedelta | None) -> datetime | None:
 
 def edited(old: Memory, edit: Edit, by: Author, *, short_term_ttl: timedelta) -> Memory:
     """The image after an edit, one version on. Raises InvalidInput, TooLarge."""
+    _check_clear(edit)
     new: dict[str, Any] = {
         **_next_version(old, by),
         "restored_version": None,
@@ -95,7 +98,7 @@ def edited(old: Memory, edit: Edit, by: Author, *, short_term_ttl: timedelta) ->
         limits.check_metadata(new["metadata"])
     if edit.scope is not None:
         new["scope"] = limits.check_scope(edit.scope)
-    if edit.tier is not None and edit.tier != old.tier:
+    if edit.tier is not None and edit.tier != old.tier and "expires_at" not in edit.clear:
         new["expires_at"] = _expiry_in(edit.tier, old, later(by.at, short_term_ttl))
     if edit.ttl is not None:
         new["expires_at"] = _expiry(by.at, edit.ttl)
@@ -105,7 +108,27 @@ def edited(old: Memory, edit: Edit, by: Author, *, short_term_ttl: timedelta) ->
     image = replace(old, **new)
     if image.scope != old.scope or edit.metadata is not None:
         _check_path(old, image)
+    if edit.occurred_at is not None or edit.occurred_until is not None:
+        _check_span(image, "name it in `clear`")  # else what is stored so already could not be changed at all
     return image
+
+
+def _check_span(image: Draft | Memory, without: str) -> None:
+    """Raises InvalidInput for what ends before it begins."""
+    begin, end = image.occurred_at, image.occurred_until
+    if begin is not None and end is not None and ends_before(end, begin):
+        raise InvalidInput(
+            f"`occurred_until` ({end.isoformat()}) is before `occurred_at` ({begin.isoformat()}): give a later end, or "
+            f"{without}."
+        )
+
+
+def _check_clear(edit: Edit) -> None:
+    """Raises InvalidInput for a field that is given and cleared."""
+    for name in edit.clear:
+        value, field = (edit.ttl, "ttl_seconds") if name == "expires_at" else (getattr(edit, name), name)
+        if value is not None:
+            raise InvalidInput(f"`{field}` is given and `clear` names `{name}`: give a value or clear it, not both.")
 
 
 def check_place(new: Memory) -> None:

@@ -754,7 +754,8 @@ class Core:
         clear: Sequence[Literal["category", "context", "occurred_at", "occurred_until", "expires_at"]] = ...,
         version: int | None = None,
     ) -> CoreMemoryView:
-        """Correct or extend a memory. The old version stays in its history; undo restores it.
+        """Correct or extend a memory. The old version stays in its history; undo restores it. If the update makes the
+        memory expire, undo works only until the next sweep purges it.
 
         New content for an episode also replaces its messages.
         """

@@ -140,16 +140,15 @@ def undo(call: Call, id: str, *, saves: bool = False, version: int | None = None
 
     Nothing is lost by it: the undone image joins the history. Undoing a superseded memory clears `superseded_by`.
     Undoing a save that superseded others deletes the new memory and restores the others; a second undo restores it.
-    With `saves`, the same is done to every memory that was only saved. Raises NotFound, Conflict when the memory
-    has never been changed, or VersionConflict when it no longer has the `version`.
+    With `saves`, the same is done to every memory that was only saved. An expired memory comes back if no sweep has
+    purged it yet and the version before has not expired. Raises NotFound, Conflict when the memory has never been
+    changed, or VersionConflict when it no longer has the `version`.
     """
     current = find(call, id, deleted=True)
     check_version(current, version)
-    if current.expires_at is not None and current.expires_at <= call.now():
-        raise memory_not_found(current.id)
     by = call.author()
     if current.deleted_at is not None:
-        if by.at - current.deleted_at >= call.rules.retention:
+        if current.has_expired(by.at) or by.at - current.deleted_at >= call.rules.retention:
             raise memory_not_found(current.id)
         restored = undeleted(current, by)
         [embeddings] = embed_memories(call, [restored])
@@ -157,6 +156,8 @@ def undo(call: Call, id: str, *, saves: bool = False, version: int | None = None
         call.commit([change, *_superseded_again(call, restored)])
         return restored
     image = before_last_change(current, call.space.revisions(current.id))
+    if current.has_expired(by.at) and (image is None or image.has_expired(by.at)):
+        raise memory_not_found(current.id)
     if image is None and (saves or reading.predecessors(call.space, [current.id])):
         return delete_image(call, current)
     if image is None:

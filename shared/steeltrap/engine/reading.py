@@ -214,9 +214,8 @@ def _restorable(call: Call) -> Iterator[Memory]:
 
 def _can_return(call: Call, memory: Memory) -> bool:
     now = call.now()
-    expired = memory.expires_at is not None and memory.expires_at <= now
     in_time = memory.deleted_at is not None and now - memory.deleted_at < call.rules.retention
-    return in_time and not expired and memory.source != "conversation"
+    return in_time and not memory.has_expired(now) and memory.source != "conversation"
 
 
 def list_scopes(call: Call, parent: str | None = None) -> dict[str, ScopeUse]:

@@ -135,7 +135,10 @@ class Memory:
 
     def is_visible(self, now: datetime) -> bool:
         """Whether a reader sees it: neither deleted nor expired."""
-        return self.deleted_at is None and (self.expires_at is None or self.expires_at > now)
+        return self.deleted_at is None and not self.has_expired(now)
+
+    def has_expired(self, now: datetime) -> bool:
+        return self.expires_at is not None and self.expires_at <= now
 
     def is_current(self, as_of: datetime | None = None) -> bool:
         """Whether no other memory has taken its place, by a time or at all."""

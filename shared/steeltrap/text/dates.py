@@ -63,6 +63,19 @@ def from_zone(at: datetime, zone: tzinfo | None) -> datetime:
         return at.replace(tzinfo=beside.astimezone().tzinfo)
 
 
+_BEGINS_BEFORE: Final = 14 * 3_600_000_000
+_ENDS_AFTER: Final = 36 * 3_600_000_000
+"""The microseconds by which a day begins somewhere before its midnight in UTC, and ends somewhere after it."""
+
+
+def ends_before(end: When, begin: When) -> bool:
+    """Whether an end lies before a beginning. A day without a time lasts as long as it is that day anywhere."""
+    gap = to_micros(begin) - to_micros(end)
+    if is_day(end) == is_day(begin):
+        return gap > 0
+    return gap >= _ENDS_AFTER if is_day(end) else gap > _BEGINS_BEFORE
+
+
 def start_of(day: date, zone: tzinfo | None) -> datetime:
     """The moment at which a day begins in a zone, in UTC: its first midnight, or the end of the gap where clocks skip
     it. Raises OverflowError outside years 1 to 9999."""

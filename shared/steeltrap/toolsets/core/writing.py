@@ -173,7 +173,8 @@ class UpdateInput(EditInput):
     examples=({"id": "3f2b8c1e-9d4a-4f6b-8a2e-1c5d7e9f0a3b", "content": "User prefers light mode since May."},),
 )
 def update(call: Call, input: UpdateInput) -> MemoryView:
-    """Correct or extend a memory. The old version stays in its history; undo restores it.
+    """Correct or extend a memory. The old version stays in its history; undo restores it. If the update makes the
+    memory expire, undo works only until the next sweep purges it.
 
     New content for an episode also replaces its messages.
     """
