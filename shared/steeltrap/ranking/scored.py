@@ -6,7 +6,7 @@ NumPy column per part.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import islice, repeat
+from itertools import chain, islice, repeat
 from math import isnan
 from typing import Any, Final
 
@@ -80,6 +80,7 @@ class Scored:
     confidence: Column | None = None
     is_doubtful: bool = False
     _traits: int | None = None
+    _last_leaders: tuple[Column, Column, list[int]] | None = None
 
     def any_has(self, trait: Trait) -> bool:
         """Whether any candidate has a trait, or one of several. Most spaces lack most, so much need not be computed."""
@@ -271,20 +272,34 @@ class Scored:
         self.legs[list(places)] += lift
 
     def leading(self, places: Column, count: int) -> list[int]:
-        """The best of some places, at most `count`."""
-        return list(islice(self._in_order(places, (self.score, self.candidates.created)), count))
+        """The best of some places, at most `count`, of which there are no more than 64."""
+        return self._leaders(places)[:count]
 
     def best_first(self, places: Column, by: Sequence[Column] | None = None) -> Iterator[Fused]:
         """The candidates at some places, the highest first in each column of `by`, then by id.
 
         Without it by score, then by the time of saving. Where few score anything, the others come by their cosine.
         """
-        if by is None:
-            few_score = np.count_nonzero(self.score[places] > 0) < _FIRST_BLOCK
-            by = (self.score, *([self._below()] if few_score else []), self.candidates.created)
-        ordered = self._in_order(places, by)
+        if by is not None:
+            ordered = self._in_order(places, by)
+        elif np.count_nonzero(self.score[places] > 0) < _FIRST_BLOCK:
+            ordered = self._in_order(places, (self.score, self._below(), self.candidates.created))
+        else:
+            leaders = self._leaders(places)
+            ordered = chain(leaders, islice(self._by_score(places), len(leaders), None))
         while some := list(islice(ordered, _AT_ONCE)):
             yield from self.rows(some)
+
+    def _leaders(self, places: Column) -> list[int]:
+        """The best of some places by score. A rule that reads memories asks for them before the answer does."""
+        last = self._last_leaders
+        if last is None or last[0] is not places or last[1] is not self.score:
+            last = places, self.score, list(islice(self._by_score(places), _FIRST_BLOCK))
+            self._last_leaders = last
+        return last[2]
+
+    def _by_score(self, places: Column) -> Iterator[int]:
+        return self._in_order(places, (self.score, self.candidates.created))
 
     def _below(self) -> Column:
         """The cosines of those that score nothing, 0 for all others."""
