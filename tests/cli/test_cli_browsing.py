@@ -65,6 +65,13 @@ def test_an_empty_store_names_the_trash_where_it_holds_something(run, remembered
     assert (run("list").stderr, run("recall", "tea").stderr) == (nothing, nothing)
 
 
+def test_a_memory_that_is_named_twice_is_deleted_once_and_named_once(run, remembered):
+    id = remembered("Ana likes tea")
+    done = run("delete", id, id[:8], id)
+    assert done.stdout.count("Ana likes tea") == 1
+    assert f"To restore it within 30 days: `steeltrap undo {id}`." in done.stdout + done.stderr
+
+
 def test_list_leaves_out_what_was_superseded_unless_asked(run, remembered):
     old = remembered("Ana lives in Lisbon")
     new = json.loads(run("revise", old, "Ana lives in Porto", "--json").stdout)["id"]

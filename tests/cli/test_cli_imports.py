@@ -133,6 +133,16 @@ def test_records_with_a_history_are_taken_back_too(run, ask, load, undo, tmp_pat
     assert stored(run) == {}
 
 
+@pytest.mark.parametrize("typed", ["abc", "", "not-an-id", "3f2b8c1e" * 20])
+def test_what_can_be_no_id_of_an_import_is_quoted_as_it_was_typed(run, undo, typed):
+    sentence = (
+        f'"{typed[:64]}" is not the id of an import: give at least its first 8 characters, as `steeltrap imports` '
+        "shows them.\n"
+    )
+    assert undo(typed, code=2) == sentence
+    assert (run("imports", typed).exit_code, run("imports", typed).stderr) == (2, sentence)
+
+
 def test_unknown_ids_and_a_missing_path_are_refused(run, undo):
     assert "There is no import" in undo("00000000", code=3)
     assert "Name the file" in run("import").stderr

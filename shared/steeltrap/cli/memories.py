@@ -394,9 +394,8 @@ def delete(
         say(("It can't be restored, because STEELTRAP_RETENTION_DAYS is 0.", "dim"))
     else:
         restored = "it" if len(by_id) == 1 else "them"
-        advise(
-            f"To restore {restored} within {days:g} {'day' if days == 1 else 'days'}: `steeltrap undo {' '.join(ids)}`."
-        )
+        within = f"{days:g} {'day' if days == 1 else 'days'}"
+        advise(f"To restore {restored} within {within}: `steeltrap undo {' '.join(by_id)}`.")
     return None
 
 

@@ -19,6 +19,7 @@ import typer
 from ..errors import Conflict, InvalidInput, SteeltrapError, Unavailable, counted
 from ..local_files import is_full, writing_temporary
 from ..model import DEFAULT_SCOPE
+from ..text.limits import SHORTEST, start_of
 from . import terminal
 from .session import CliSession, Exit, advise, beyond, complain, opened, say, write_json
 from .showing import Reader, field_line, short
@@ -121,6 +122,8 @@ def imports(
     The latest comes first. `import --undo ID` takes one back. An unfinished import was stopped or killed; the same
     command again goes on.
     """
+    if id is not None:
+        _check_import_id(id)
     page = memory.ask("core.list_imports", id=id, limit=limit, offset=offset)
     reader = Reader.of(memory)
     if as_json:
@@ -141,7 +144,8 @@ def imports(
 
 
 def undo_import(memory: CliSession, id: str, *, as_json: bool) -> None:
-    """Take an import back, in as many calls as it takes, and say what was left."""
+    """Take an import back, in as many calls as it takes, and say what was left. Raises SteeltrapError."""
+    _check_import_id(id)
     undone = _undone(memory, id)
     while undone.get("more"):
         try:
@@ -162,6 +166,15 @@ def undo_import(memory: CliSession, id: str, *, as_json: bool) -> None:
         for item in undone["left"]:
             say(f"  {item['id']}  {short(item['content'])}")
     return None
+
+
+def _check_import_id(typed: str) -> None:
+    """Raises InvalidInput for what no id of an import begins with."""
+    if not start_of(typed):
+        raise InvalidInput(
+            f'"{typed[:64]}" is not the id of an import: give at least its first {SHORTEST} characters, as '
+            "`steeltrap imports` shows them."
+        )
 
 
 def _both(first: dict[str, Any], second: dict[str, Any]) -> dict[str, Any]:
