@@ -170,18 +170,8 @@ def hit_body(hit: Hit, *, why: bool) -> JsonObject:
         values["less_sure"] = True
     if why:
         values["why"] = _why(hit)
-    return {name: value if type(value) in _JSON else _to_json(value) for name, value in values.items()}
-
-
-_JSON: Final = frozenset({str, int, float, bool})
-
-
-def _to_json(value: Any) -> Any:
-    """A value of a view as pydantic writes it."""
-    if type(value) is datetime:
-        return value.isoformat().replace("+00:00", "Z")
-    # A None in metadata is a value.
-    return to_jsonable_python(value, exclude_none=not isinstance(value, dict))
+    body: JsonObject = to_jsonable_python(values, exclude_none=True)
+    return body
 
 
 def _why(hit: Hit) -> WhyView:
@@ -244,8 +234,6 @@ def _fields(memory: Memory, *, confidence: float | None) -> dict[str, Any]:
     own = list(_values(memory))
     own[_CONFIDENCE] = confidence
     values = {name: value for name, value, default in zip(_NAMES, own, _DEFAULTS, strict=True) if value != default}
-    if memory.tags:
-        values["tags"] = list(memory.tags)
     if memory.messages:
         if memory.source == "conversation":
             # A turn's one message says again what its content says.
@@ -256,8 +244,6 @@ def _fields(memory: Memory, *, confidence: float | None) -> dict[str, Any]:
         values["importance"] = ImportanceView(
             score=importance.score, reason=importance.reason, set_at=importance.set_at
         )
-    if memory.supersedes:
-        values["supersedes"] = list(memory.supersedes)
     return values
 
 
