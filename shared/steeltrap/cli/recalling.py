@@ -10,12 +10,10 @@ from ..errors import SteeltrapError, counted
 from ..model import DEFAULT_SCOPE, Filter, Hit, JsonObject, Search
 from ..text.frames import excerpt
 from ..text.limits import check_scope
-from .session import CliSession, as_typed, complain, say, write_json
+from .session import READ_SECONDS, CliSession, as_typed, complain, say, write_json
 from .showing import Reader, indented, say_about
 
 _LIMIT: Final = 5
-_SECONDS: Final = 15.0
-"""As long as a tool that reads may take (`tools.READ_SECONDS`)."""
 _SHORT: Final = 1000
 """Characters of a query, and of a tag, that the tool takes in any case."""
 _FEW: Final = 8
@@ -31,7 +29,7 @@ def recall_plainly(memory: CliSession, query: str, *, as_json: bool = False, **o
     if search is None:
         return recall(memory, query, as_json=as_json, **options)
     try:
-        answer = searching.search(memory.call(_SECONDS), search)
+        answer = searching.search(memory.call(READ_SECONDS), search)
     except SteeltrapError:
         raise
     except Exception:

@@ -123,6 +123,10 @@ def read_stdin() -> str:
         raise InvalidInput("The text is not valid UTF-8; send it encoded as UTF-8.") from None
 
 
+READ_SECONDS: Final = 15.0
+"""As long as a tool that reads may take (`tools.READ_SECONDS`)."""
+
+
 @dataclass(frozen=True, slots=True)
 class CliSession:
     """A door, who asks through it, and the settings that opened it."""
@@ -155,7 +159,9 @@ class CliSession:
         """The sentence for an empty store, which names a folder that may have been misspelt."""
         if not self.has_folder:
             return f"Nothing is stored yet: there is no folder {self.settings.data}."
-        deleted_count = self.ask("core.list", deleted=True, limit=1)["total"]
+        from ..engine.reading import list_deleted  # not by its tool, whose models take as long to load as a search
+
+        deleted_count = list_deleted(self.call(READ_SECONDS), limit=1).total
         if not deleted_count:
             return "Nothing is stored yet."
         deleted = counted(deleted_count, "deleted memory", "deleted memories")
