@@ -21,7 +21,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from steeltrap import installation, tools
-from steeltrap.cli import plain, recalling, session
+from steeltrap.cli import plain, session
 from steeltrap.cli.app import app
 from steeltrap.version import VERSION
 
@@ -413,7 +413,7 @@ def test_a_plain_recall_says_in_a_sentence_what_nobody_expected_and_quotes_nothi
 
 
 def test_a_plain_recall_may_take_as_long_as_a_tool_that_reads():
-    assert recalling._SECONDS == tools.READ_SECONDS
+    assert session.READ_SECONDS == tools.READ_SECONDS
 
 
 @pytest.mark.parametrize("typed", [".venv/bin/steeltrap", "/a folder/bin/steeltrap"])
