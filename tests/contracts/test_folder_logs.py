@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -56,6 +57,43 @@ def test_nothing_is_left_but_what_was_put(tmp_path: Path) -> None:
     log.overwrite({1: b"y"})
     log.put_base(BaseName(1, 0), b"x")
     assert len([path for path in tmp_path.rglob("*") if path.is_file()]) == 2
+
+
+@pytest.mark.parametrize("is_mounted", [True, False])
+def test_a_folder_whose_disk_is_gone_takes_no_entry_and_is_not_empty(tmp_path: Path, is_mounted: bool) -> None:
+    logs = FolderLogs(tmp_path / "logs")
+    id, log = logs.id(), logs.of(ANA)
+    log.create(1, b"first")
+    (tmp_path / "logs").rename(tmp_path / "away")
+    if is_mounted:
+        (tmp_path / "logs").mkdir()  # the place where a disk is mounted
+    asked: list[Callable[[], object]] = [
+        lambda: log.create(2, b"second"),
+        lambda: log.read([1]),
+        lambda: log.read_on(2),
+        log.bases,
+        log.list_user,
+        logs.id,
+        logs.check,
+        lambda: list(logs.users()),
+    ]
+    for ask in asked:
+        with pytest.raises(Unavailable, match="mount its disk"):
+            ask()
+    assert not list((tmp_path / "logs").rglob("*"))
+    if is_mounted:
+        (tmp_path / "logs").rmdir()
+    (tmp_path / "away").rename(tmp_path / "logs")
+    assert (log.create(2, b"second"), log.read_on(1), logs.id()) == (True, [b"first", b"second"], id)
+
+
+def test_a_folder_with_other_memories_is_not_taken_for_the_one_of_before(tmp_path: Path) -> None:
+    logs = FolderLogs(tmp_path / "logs")
+    logs.id()
+    (tmp_path / "logs").rename(tmp_path / "away")
+    FolderLogs(tmp_path / "logs").id()
+    with pytest.raises(Unavailable, match="start steeltrap again"):
+        logs.of(ANA).create(1, b"first")
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGKILL")

@@ -201,7 +201,7 @@ def test_of_two_migrators_at_once_one_wins_and_the_other_sees_it_done(machines: 
         """Another migrator is faster each time that an entry is about to be created."""
 
         def of(self, user: UserRef) -> FolderLog:
-            return RivalLog(self._folder, user)
+            return RivalLog(self._root, user)
 
     class RivalLog(FolderLog):
         def create(self, n: int, entry: bytes) -> bool:

@@ -25,7 +25,7 @@ from steeltrap.ports import BaseName, Logs
 from steeltrap.runtime import SystemClock
 from steeltrap.runtime.local import open_door
 from steeltrap.settings import read_settings
-from steeltrap.stores.logs.folder import FolderLog, FolderLogs
+from steeltrap.stores.logs.folder import FolderLog, FolderLogs, Root
 from steeltrap.stores.replica import ReplicaStore
 
 
@@ -164,12 +164,12 @@ class _Together(FolderLogs):
         self.first, self.second = Barrier(2), Barrier(2)
 
     def of(self, user: UserRef) -> FolderLog:
-        return _TogetherLog(self._folder, user, self.first, self.second)
+        return _TogetherLog(self._root, user, self.first, self.second)
 
 
 class _TogetherLog(FolderLog):
-    def __init__(self, folder: Path, user: UserRef, first: Barrier, second: Barrier) -> None:
-        super().__init__(folder, user)
+    def __init__(self, root: Root, user: UserRef, first: Barrier, second: Barrier) -> None:
+        super().__init__(root, user)
         self._first = first
         self._second = second
 

@@ -31,7 +31,7 @@ from faults.proxy import (
 )
 from steeltrap.errors import Unavailable
 from steeltrap.ports import Deadline, Log
-from steeltrap.stores.logs.folder import FolderLog
+from steeltrap.stores.logs.folder import FolderLog, Root
 from steeltrap.stores.replica.entries import LogEntry, Lost, commit_entry, new_nonce, unpack
 
 SECONDS: Final = 60.0
@@ -158,7 +158,7 @@ class _Refusing(FolderLog):
     """A log whose service fails so many times, and then refuses for good."""
 
     def __init__(self, folder: Path, times: int) -> None:
-        super().__init__(folder, ANA)
+        super().__init__(Root(folder), ANA)
         self._times = times
 
     def create(self, n: int, entry: bytes) -> bool:

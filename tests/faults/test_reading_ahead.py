@@ -14,7 +14,7 @@ from steeltrap.errors import StoreUnreachable
 from steeltrap.invoke import Door, Result
 from steeltrap.model import Caller, UserRef
 from steeltrap.ports import Deadline, Embedder
-from steeltrap.stores.logs.folder import FolderLog, FolderLogs
+from steeltrap.stores.logs.folder import FolderLog, FolderLogs, Root
 from steeltrap.stores.replica import ReplicaStore
 from steeltrap.toolsets import CATALOGUE
 
@@ -31,7 +31,7 @@ class FarLogs(FolderLogs):
         self.meanwhile: Callable[[], object] = lambda: None
 
     def of(self, user: UserRef) -> FolderLog:
-        return _FarLog(self._folder, user, self)
+        return _FarLog(self._root, user, self)
 
     def wait(self) -> None:
         self._clock.sleep(GET_SECONDS)
@@ -40,8 +40,8 @@ class FarLogs(FolderLogs):
 
 
 class _FarLog(FolderLog):
-    def __init__(self, folder: Path, user: UserRef, logs: FarLogs) -> None:
-        super().__init__(folder, user)
+    def __init__(self, root: Root, user: UserRef, logs: FarLogs) -> None:
+        super().__init__(root, user)
         self._logs = logs
 
     def read_on(self, n: int, *, are_many: bool = False) -> list[bytes]:

@@ -96,7 +96,7 @@ class _Removing(FolderLogs):
     """Logs that remove entries but the first in place of overwriting them, so that a number can be taken twice."""
 
     def of(self, user: UserRef) -> FolderLog:
-        return _RemovingLog(self._folder, user)
+        return _RemovingLog(self._root, user)
 
 
 class _RemovingLog(FolderLog):
@@ -129,7 +129,7 @@ class _Stubless(FolderLogs):
     """Logs whose service fails before a forgetting's stubs are there."""
 
     def of(self, user: UserRef) -> FolderLog:
-        return _StublessLog(self._folder, user)
+        return _StublessLog(self._root, user)
 
 
 class _StublessLog(FolderLog):

@@ -18,7 +18,7 @@ from steeltrap.errors import StoreUnreachable, Unavailable
 from steeltrap.invoke import Door, Result
 from steeltrap.model import Caller, UserRef
 from steeltrap.ports import BaseName
-from steeltrap.stores.logs.folder import FolderLog, FolderLogs
+from steeltrap.stores.logs.folder import FolderLog, FolderLogs, Root
 from steeltrap.stores.replica import ReplicaStore
 from steeltrap.toolsets import CATALOGUE
 
@@ -49,7 +49,7 @@ class FarLogs(FolderLogs):
         self._network = network
 
     def of(self, user: UserRef) -> FolderLog:
-        return _FarLog(self._folder, user, self._network)
+        return _FarLog(self._root, user, self._network)
 
     def id(self) -> bytes:
         self._network.pass_on()
@@ -57,8 +57,8 @@ class FarLogs(FolderLogs):
 
 
 class _FarLog(FolderLog):
-    def __init__(self, folder: Path, user: UserRef, network: Network) -> None:
-        super().__init__(folder, user)
+    def __init__(self, root: Root, user: UserRef, network: Network) -> None:
+        super().__init__(root, user)
         self._network = network
 
     def create(self, n: int, entry: bytes) -> bool:

@@ -42,30 +42,27 @@ class FolderLogs:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
+        self._root = Root(folder)
 
     def of(self, user: UserRef) -> "FolderLog":
-        return FolderLog(self._folder, user)
+        return FolderLog(self._root, user)
 
     def id(self) -> bytes:
-        with _translated():
-            path = self._folder / LOG_ID
-            if not path.exists():
-                files.create(path, token_bytes(16))
-            return path.read_bytes()
+        return self._root.id()
 
     def is_begun(self) -> bool:
-        with _translated():
+        with self._root.in_place():
             return any(self._folder.glob("u/*"))
 
     def users(self, first: str = "", end: str = "g") -> Iterator[UserRef]:
-        with _translated():
+        with self._root.in_place():
             keys = listed_among((path.name for path in (self._folder / USERS).glob("*")), first, end)
         for key in keys:
             if (user := user_of_listing(self._listing(key), key)) is not None:
                 yield user
 
     def due(self, hour: str) -> Iterator[list[tuple[UserRef, Marker]]]:
-        with _translated():
+        with self._root.in_place():
             names = [path.relative_to(self._folder / MARKERS) for path in (self._folder / MARKERS).glob("*/*")]
         due = [(marker, key) for marker, key in markers_among(name.as_posix() for name in names) if marker.hour < hour]
         listings = {key: self._listing(key) for key in dict.fromkeys(key for _, key in due)}
@@ -76,11 +73,11 @@ class FolderLogs:
         yield listed_markers(due, listings)
 
     def _listing(self, key: str) -> bytes | None:
-        with _translated():
+        with self._root.in_place():
             return files.read(self._folder / USERS / key)
 
     def check(self) -> None:
-        with _translated():
+        with self._root.in_place():
             probe = self._folder / f"{files.PART}{token_hex(8)}"
             files.make(self._folder)
             files.write(probe, b"")
@@ -94,10 +91,40 @@ class FolderLogs:
         """Nothing is kept open."""
 
 
+class Root:
+    """The folder of all logs. Where its id was once seen and is no longer, its disk isn't mounted: an entry that was
+    written there would be lost to everybody."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._seen: bytes | None = None
+
+    def id(self) -> bytes:
+        with self.in_place():
+            path = self.folder / LOG_ID
+            if not path.exists():
+                files.create(path, token_bytes(16))
+            self._seen = path.read_bytes()
+            return self._seen
+
+    @contextmanager
+    def in_place(self) -> Iterator[None]:
+        with _translated():
+            if self._seen is not None and files.read(self.folder / LOG_ID) != self._seen:
+                raise Unavailable(
+                    "The memories are no longer in the folder of the logs: mount its disk again. If others are there "
+                    "for good, start steeltrap again.",
+                    retryable=False,
+                    part="store",
+                )
+            yield
+
+
 class FolderLog:
     """One user's log. Safe for threads and processes."""
 
-    def __init__(self, folder: Path, user: UserRef) -> None:
+    def __init__(self, root: Root, user: UserRef) -> None:
+        self._root, folder = root, root.folder
         self._entries = folder / entries_of(user)
         self._bases = folder / bases_of(user)
         self._listed = folder / listing_of(user)
@@ -105,16 +132,16 @@ class FolderLog:
         self._user = user
 
     def create(self, n: int, entry: bytes) -> bool:
-        with _translated():
+        with self._root.in_place():
             return files.create(self._entry(n), entry)
 
     def read(self, numbers: Sequence[int]) -> list[bytes | None]:
-        with _translated():
+        with self._root.in_place():
             return [files.read(self._entry(n)) for n in numbers]
 
     def read_on(self, n: int, *, are_many: bool = False) -> list[bytes]:
         entries: list[bytes] = []
-        with _translated():
+        with self._root.in_place():
             for number in count(n):
                 entry = files.read(self._entry(number))
                 if entry is None:
@@ -123,7 +150,7 @@ class FolderLog:
         raise AssertionError("count ends")
 
     def overwrite(self, stubs: Mapping[int, bytes]) -> None:
-        with _translated():
+        with self._root.in_place():
             for n, stub in stubs.items():
                 files.replace(self._entry(n), stub, sync_folder=False)
             if stubs:
@@ -132,7 +159,7 @@ class FolderLog:
             files.clear_parts(self._bases)
 
     def bases(self) -> list[BaseName]:
-        with _translated():
+        with self._root.in_place():
             try:
                 names = os.listdir(self._bases)
             except FileNotFoundError:
@@ -140,15 +167,15 @@ class FolderLog:
         return bases_among(names)
 
     def put_base(self, name: BaseName, base: bytes) -> None:
-        with _translated():
+        with self._root.in_place():
             files.replace(self._bases / base_name(name), base)
 
     def read_base(self, name: BaseName) -> bytes | None:
-        with _translated():
+        with self._root.in_place():
             return files.read(self._bases / base_name(name))
 
     def delete_base(self, name: BaseName) -> None:
-        with _translated():
+        with self._root.in_place():
             (self._bases / base_name(name)).unlink(missing_ok=True)
             files.sync(self._bases)
 
@@ -156,15 +183,15 @@ class FolderLog:
         return True
 
     def list_user(self) -> None:
-        with _translated():
+        with self._root.in_place():
             files.replace(self._listed, user_to_json(self._user))
 
     def unlist_user(self) -> None:
-        with _translated():
+        with self._root.in_place():
             self._listed.unlink(missing_ok=True)
 
     def mark(self, marker: Marker) -> None:
-        with _translated():
+        with self._root.in_place():
             files.replace(self._folder / marker_of(self._user, marker), b"")
 
     def unmark(self, marker: Marker) -> None:
