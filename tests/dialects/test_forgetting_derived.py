@@ -219,6 +219,31 @@ def test_forgetting_by_criteria_reaches_messages_and_deleted_memories_and_spares
     assert {m.id for m in stored(door)} == {pinned, other}
 
 
+def test_a_forgetting_that_matches_nothing_says_so_and_is_not_verified(door: Door, ana: Ask) -> None:
+    unknown = "3f2b8c1e-9d4a-4f6b-8a2e-1c5d7e9f0a3b"
+    of_ben = door.invoke("core.save", {"content": "Ben's"}, Caller(UserRef("ben"), "assistant")).body["id"]
+    told(ana("core.save", content="Keep this one", scope="work", pinned=True))
+    messages = {
+        "Nothing was forgotten: no memory has this id.": ({"ids": [unknown]}, {"ids": [of_ben, of_ben]}),
+        "Nothing was forgotten: no memory has any of these ids.": ({"ids": [unknown, of_ben]},),
+        "Nothing was forgotten: no memory matches, or only pinned ones, which criteria skip.": (
+            {"scope": "home"},
+            {"scope": "work"},
+        ),
+    }
+    for message, every in messages.items():
+        for arguments in every:
+            receipt = told(ana("core.forget", **arguments))
+            assert (receipt["forgotten"], receipt["verified"], receipt["message"]) == ([], False, message)
+
+
+def test_a_forgetting_says_how_many_of_the_ids_matched_nothing(ana: Ask) -> None:
+    ids = [told(ana("core.save", content=text))["id"] for text in ("The heron", "The otter")]
+    receipt = told(ana("core.forget", ids=[*ids, ids[0].upper(), "3f2b8c1e-9d4a-4f6b-8a2e-1c5d7e9f0a3b", "none"]))
+    assert (set(receipt["forgotten"]), receipt["verified"]) == (set(ids), True)
+    assert receipt["message"].endswith("no memory holds the text or names the id. 2 other ids matched no memory.")
+
+
 def test_forgetting_without_a_way_of_choosing_is_refused(ana: Ask) -> None:
     for arguments in ({}, {"id": "x", "scope": "work"}, {"merged": True}):
         refused = ana("core.forget", **arguments)

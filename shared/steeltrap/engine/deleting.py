@@ -41,6 +41,7 @@ from ..errors import (
     NotFound,
     SteeltrapError,
     Unavailable,
+    counted,
     memory_not_found,
 )
 from ..model import MAX_CONTENT_BYTES, MAX_LINKS, Filter, Link, Memory
@@ -415,9 +416,10 @@ class Receipt:
     """Result of forgetting: `Erased`, and the user's exported files that hold some of it.
 
     `imports` has the names of the imports that brought some of it, by their ids: their files may still hold it.
-    `unread` are exported files that could not be looked through. `verified` says that everything was looked through
-    afterwards and no memory is left that holds the text or names the id. `more` says that time ran out before all that
-    the criteria name was forgotten.
+    `unread` are exported files that could not be looked through. `verified` says that something was forgotten,
+    everything was looked through afterwards, and no memory is left that holds the text or names the id. `unknown`
+    counts the given ids that no memory has. `more` says that time ran out before all that the criteria name was
+    forgotten.
     """
 
     ids: list[str]
@@ -429,7 +431,8 @@ class Receipt:
     exports: list[str] = field(default_factory=list)
     imports: dict[str, str] = field(default_factory=dict)
     unread: list[str] = field(default_factory=list)
-    verified: bool = True
+    verified: bool = False
+    unknown: int = 0
     more: bool = False
 
 
@@ -450,9 +453,11 @@ def forget(call: Call, id: str, *, with_merged: bool = False) -> Receipt:
 
 
 def forget_all(call: Call, ids: Sequence[str], *, with_merged: bool = False) -> Receipt:
-    """Forget several memories; unknown ones are left out."""
-    canonical_ids = [k for k in dict.fromkeys(check_id(id) for id in ids) if k]
-    return _forget(call, list(call.space.get(canonical_ids, deleted=True).values()), with_merged=with_merged)
+    """Forget several memories; unknown ones are left out, and counted."""
+    distinct_ids = {check_id(id) or id for id in ids}
+    memories = call.space.get([k for k in dict.fromkeys(map(check_id, ids)) if k], deleted=True)
+    receipt = _forget(call, list(memories.values()), with_merged=with_merged)
+    return replace(receipt, unknown=len(distinct_ids) - len(memories))
 
 
 def forget_matching(call: Call, criteria: Filter, *, with_merged: bool = False) -> Receipt:
@@ -481,6 +486,16 @@ def sentence(receipt: Receipt) -> str:
     """A receipt in a sentence for a person: no more than what was looked at."""
     if receipt.more:
         return "Time ran out before everything was forgotten; call again to continue."
+    if not receipt.ids and not receipt.unknown:
+        return "Nothing was forgotten: no memory matches, or only pinned ones, which criteria skip."
+    if not receipt.ids:
+        return f"Nothing was forgotten: no memory has {'this id' if receipt.unknown == 1 else 'any of these ids'}."
+    if receipt.unknown:
+        return f"{_sentence(receipt)} {counted(receipt.unknown, 'other id', 'other ids')} matched no memory."
+    return _sentence(receipt)
+
+
+def _sentence(receipt: Receipt) -> str:
     if receipt.remnants:
         count, is_one = len(receipt.remnants), len(receipt.remnants) == 1
         return (
@@ -525,6 +540,8 @@ def _is_saved_again(call: Call, forgotten: Memory) -> bool:
 
 def _both(first: Receipt, second: Receipt) -> Receipt:
     """One receipt from two. Memories that the second call erased are no longer remnants, nor restored."""
+    if not (first.ids and second.ids):
+        return first if first.ids else second
     erased_ids = {*second.ids, *second.also, *second.rewritten}
     remaining = {**first.remnants, **second.remnants}
     remaining = {id: why for id, why in remaining.items() if id not in erased_ids}

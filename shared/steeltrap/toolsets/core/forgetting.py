@@ -126,11 +126,11 @@ class BroughtByView(Answer):
 class ReceiptView(Answer):
     """The erased ids, and what is left. `id` is the memory's if one was asked for, `forgotten` are all erased ids.
 
-    `verified` is true if the store was searched afterwards and no memory holds the text or names the id. Otherwise
-    `left` lists up to 100 of the `left_count` that do. `rewritten` episodes lost messages. `back` are memories that a
-    forgotten one had superseded, found again. `exports` are your exported files that still hold the text, and
-    `unread_exports` could not be read. `imports` brought what was forgotten, and their files may still hold it. `more`
-    is true if time ran out: call again to continue.
+    `verified` is true if something was forgotten, the store was searched afterwards, and no memory holds the text or
+    names the id. `left` lists up to 100 of the `left_count` that do. `rewritten` episodes lost messages. `back` are
+    memories that a forgotten one had superseded, found again. `exports` are your exported files that still hold the
+    text, and `unread_exports` could not be read. `imports` brought what was forgotten, and their files may still hold
+    it. `more` is true if time ran out: call again to continue.
     """
 
     id: str | None = None
