@@ -440,6 +440,26 @@ def test_a_member_of_an_enumeration_is_its_number_or_its_text_everywhere(
             anywhere.call("core.save", content=member)
 
 
+@pytest.mark.parametrize("metadata", [{1: "a", "1": "b"}, {None: 1, "null": 2}, {"in": {True: 1, "true": 2}}])
+def test_keys_that_are_one_in_json_are_refused_everywhere(anywhere: Client, metadata: dict[Any, Any]) -> None:
+    with pytest.raises(InvalidInput, match=r"`metadata(\.in)?` has two keys that JSON writes as \"(1|null|true)\""):
+        anywhere.call("core.save", content="x", metadata=metadata)
+    assert anywhere.call("core.stats")["memories"] == 0
+
+
+@pytest.mark.parametrize("arguments", [[1], "x", None, 5, [("content", "x")]])
+def test_arguments_without_names_are_refused_everywhere(anywhere: Client, arguments: Any) -> None:
+    answer = anywhere.invoke("core.save", arguments)
+    assert isinstance(answer.error, InvalidInput)
+    assert answer.error.message.startswith("The arguments must be a dict, such as ")
+
+
+@pytest.mark.parametrize("tool", [5, None, b"core.save", ["core.save"]])
+def test_a_tool_is_called_by_its_name_everywhere(anywhere: Client, tool: Any) -> None:
+    with pytest.raises(InvalidInput, match=r"A tool is called by its name, such as 'core\.save'; got"):
+        anywhere.invoke(tool, {"content": "x"})
+
+
 @pytest.mark.parametrize(
     "value",
     [object(), b"bytes", Path("x"), Decimal(1), np.zeros(2)],

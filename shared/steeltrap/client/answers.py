@@ -95,14 +95,27 @@ def encoded(call: Call, value: Any) -> bytes:
 def as_sent(arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Arguments as the other side of a connection reads them: dates and ids as texts, sets and sequences as lists.
 
-    What JSON can't hold stays as it is, to be refused by its field. Raises InvalidInput for what holds itself, and
-    TooLarge.
+    What JSON can't hold stays as it is, to be refused by its field. Raises InvalidInput for what holds itself, for two
+    keys that are one text, and for arguments without names; and TooLarge.
     """
+    if not isinstance(arguments, Mapping):
+        raise InvalidInput(f'The arguments must be a dict, such as {{"query": "dark mode"}}; got {_kind(arguments)}.')
     if all(type(name) is str and type(value) in _PLAIN for name, value in arguments.items()):
         return dict(arguments)
     sent = _Sending().plain(arguments, (), 0)
     assert isinstance(sent, dict)
     return sent
+
+
+def tool_name(tool: object) -> str:
+    """The name of a tool. Raises InvalidInput for what is no text."""
+    if not isinstance(tool, str):
+        raise InvalidInput(f"A tool is called by its name, such as 'core.save'; got {_kind(tool)}.")
+    return tool
+
+
+def _kind(value: object) -> str:
+    return f"a value of type `{type(value).__name__}`"
 
 
 class _Sending:
@@ -131,7 +144,12 @@ class _Sending:
         self._holders.add(id(value))
         sent: Any
         if isinstance(form, dict):
-            sent = {(name := _key(key)): self.plain(item, (path, str(name)), depth + 1) for key, item in form.items()}
+            sent = {}
+            for key, item in form.items():
+                if (name := _key(key)) in sent:
+                    where = path_text(path) or "arguments"
+                    raise InvalidInput(f"`{where}` has two keys that JSON writes as {json.dumps(name)}; rename one.")
+                sent[name] = self.plain(item, (path, str(name)), depth + 1)
         else:
             sent = [self.plain(item, (path, str(number)), depth + 1) for number, item in enumerate(form)]
         self._holders.remove(id(value))

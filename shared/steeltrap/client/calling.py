@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, Self, TypeVar
 from uuid import uuid4
 
 from ..errors import OverQuota, SteeltrapError, Throttled, unknown_name
-from .answers import Answer, Call, NoAnswer, Transport
+from .answers import Answer, Call, NoAnswer, Transport, tool_name
 from .tool_table import TOOLS
 
 if TYPE_CHECKING:
@@ -169,8 +169,8 @@ class Client:
 
 
 def called(tool: str, arguments: dict[str, Any], key: str | None, timezone: str | None) -> Call:
-    """The call of a tool's name. Raises NotFound."""
-    toolset, _, name = tool.partition(".")
+    """The call of a tool's name. Raises NotFound, and InvalidInput for a name that is no text."""
+    toolset, _, name = tool_name(tool).partition(".")
     rows = TOOLS.get(toolset)
     if rows is None:
         raise unknown_name("toolset", toolset, TOOLS)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from os import PathLike, fspath
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Union
+from typing import TYPE_CHECKING, Any, Union, cast
 
 from ..errors import InvalidInput
 from .answers import Answer, Call, Transport, excerpt
@@ -133,9 +133,9 @@ class OverFolder:
             return self._memory
 
     def send(self, call: Call) -> Answer:
-        result = self.open().invoke(
-            call.tool, dict(call.arguments), idempotency_key=call.idempotency_key, timezone=call.timezone
-        )
+        # Not copied into a dict: what is none is refused there.
+        arguments = cast("dict[str, Any]", call.arguments)
+        result = self.open().invoke(call.tool, arguments, idempotency_key=call.idempotency_key, timezone=call.timezone)
         if result.error is not None:
             return Answer(error=result.error)
         if (call_outcome := result.outcome) is None:

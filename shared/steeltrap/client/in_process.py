@@ -18,7 +18,7 @@ from ..ports import Clock, Embedder
 from ..runtime.local import nearest_to, not_a_folder, open_door
 from ..settings import read_settings
 from ..tools import Toolset
-from .answers import as_sent
+from .answers import as_sent, tool_name
 
 
 class Memory:
@@ -51,12 +51,13 @@ class Memory:
     ) -> Result:
         """A call with all that it tells: the answer, what a search met, and a failure as a value.
 
-        `timezone` is the zone of the caller's days for this call. Raises NotFound for a tool that there isn't, and
-        RuntimeError once this is closed.
+        `timezone` is the zone of the caller's days for this call. Raises NotFound for a tool that there isn't,
+        InvalidInput for a name that is no text, and RuntimeError once this is closed.
         """
         if self._closed.is_set():
             raise RuntimeError("This memory is closed; open it again with `open_memory`.")
         zone = timezone or self._timezone
+        tool_name(tool)
         try:
             sent = as_sent(arguments)
         except SteeltrapError as error:

@@ -42,8 +42,8 @@ class Memory:
     ) -> Result:
         """A call with all that it tells: the answer, what a search met, and a failure as a value.
 
-        `timezone` is the zone of the caller's days for this call. Raises NotFound for a tool that there isn't, and
-        RuntimeError once this is closed.
+        `timezone` is the zone of the caller's days for this call. Raises NotFound for a tool that there isn't,
+        InvalidInput for a name that is no text, and RuntimeError once this is closed.
         """
         ...
 
