@@ -154,7 +154,7 @@ def listed_view(memory: Memory) -> MemoryView:
 
 def hit_body(hit: Hit, *, why: bool) -> JsonObject:
     """A found memory as the JSON of a `HitView`, with why it is there on request. A model that is made and dumped for
-    each of ten takes a tenth of a search."""
+    each of ten takes a twentieth of a search."""
     memory = hit.memory
     values = _fields(memory, confidence=hit.confidence)
     if hit.preview is not None:
