@@ -342,6 +342,10 @@ def test_an_empty_search_says_that_nothing_is_stored_yet_only_where_nothing_can_
     ana("core.delete", id=saved(ana, "Ana likes tea.", ttl_seconds=60))
     clock.advance(minutes=2)
     assert nothing() == "Nothing is stored yet.", "what has expired can't be restored"
+    ana("core.append_messages", conversation_id="c", messages=[{"role": "user", "content": "Ana likes tea."}])
+    assert nothing() == "Only messages of conversations are stored yet."
+    ana("core.delete", id=saved(ana, "Ana likes tea."))
+    assert nothing() == "Only messages of conversations are stored; deleted memories can be restored."
 
 
 def test_memories_are_listed_and_searched_by_the_conversation_that_they_are_from(ana: Callable[..., Any]) -> None:

@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
+from itertools import islice
 from typing import Final
 
 from .. import record
@@ -193,15 +194,25 @@ def list_deleted(call: Call, *, limit: int, offset: int = 0) -> Page:
     return Page(memories=tuple(page[id] for id in ids if id in page), total=len(order))
 
 
+_LOOKED_AT: Final = 200
+"""How many memories are looked at for one that is a message: where no other is left, the first is."""
+
+
 def nothing_stored(call: Call, seen: Filter, subject: str = "Nothing") -> str:
-    """The sentence where none of the memories that a caller may see is left: whether undo can restore one of them.
+    """The sentence where none of the memories that a caller may see is left: whether there are messages of
+    conversations, and whether undo can restore a memory.
 
     It reads what is deleted, so it is for answers that found nothing.
     """
+    now = call.now()
+    with_turns = replace(seen, include_turns=True)
+    turns = (each for each in islice(call.space.walk(turns=True), _LOOKED_AT) if each.source == "conversation")
+    has_messages = any(admits(with_turns, turn, now) for turn in turns)
+    stored = "Only messages of conversations are stored" if has_messages else f"{subject} is stored"
     filter = replace(seen, include_superseded=True)
-    if any(admits(filter, replace(memory, deleted_at=None), call.now()) for memory in _restorable(call)):
-        return f"{subject} is stored; deleted memories can be restored."
-    return f"{subject} is stored yet."
+    if any(admits(filter, replace(memory, deleted_at=None), now) for memory in _restorable(call)):
+        return f"{stored}; deleted memories can be restored."
+    return f"{stored} yet."
 
 
 def _restorable(call: Call) -> Iterator[Memory]:
