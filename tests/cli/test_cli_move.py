@@ -100,6 +100,19 @@ def test_a_move_between_folders_needs_no_package_of_logs(run, data, tmp_path):
     assert "the heron stands in the reeds" in run("recall", "heron", "--user", "ana", data=other).stdout
 
 
+def test_a_folder_whose_memories_are_gone_is_not_an_empty_one(run, data, tmp_path, url):
+    assert run("config", "set", "store", url).exit_code == 0
+    assert run("remember", "the heron stands in the reeds").exit_code == 0
+    (tmp_path / "log").rename(tmp_path / "away")
+    for command in (["recall", "heron"], ["remember", "the heron flies"], ["list"], ["doctor"]):
+        refused = run(*command)
+        assert refused.exit_code != 0, command
+        assert f"The memories are no longer in {tmp_path}/log: mount its disk again" in refused.stdout + refused.stderr
+    assert not (tmp_path / "log").exists()
+    (tmp_path / "away").rename(tmp_path / "log")
+    assert "the heron stands in the reeds" in run("recall", "heron").stdout
+
+
 def test_a_folder_or_a_user_that_isnt_there_is_no_move_of_nothing(run, data, tmp_path, url):
     run("remember", "the heron stands in the reeds", "--user", "ana")
     missing = run("move", tmp_path / "misspelt", url)

@@ -145,6 +145,20 @@ def open_store(settings: Settings, embedder: Embedder, clock: Clock) -> MemorySt
     )
 
 
+def _check_log_folder(folder: Path, cache: Path) -> None:
+    """Refuse a folder whose logs this machine has used and that has them no longer, as where its disk isn't mounted: it
+    would look empty, and what was saved there would be lost to others. Raises Unavailable."""
+    from ..stores.logs.names import LOG_ID
+    from ..stores.replica.store import REMEMBERED_ID
+
+    if (cache / REMEMBERED_ID).exists() and not (folder / LOG_ID).exists():
+        raise Unavailable(
+            f"The memories are no longer in {folder}: mount its disk again. To begin anew there, remove {cache}.",
+            retryable=False,
+            part="store",
+        )
+
+
 def cache_of(settings: Settings) -> Path:
     """The folder for the replicas of a log. Each log has its own, so that two never throw away each other's."""
     folder = settings.cache_folder or settings.data / ".cache"
@@ -173,7 +187,9 @@ def open_logs(settings: Settings) -> "BucketLogs | FolderLogs | PostgresLogs":
         case "file":
             from ..stores.logs.folder import FolderLogs
 
-            return FolderLogs(_folder_of(url.path))
+            folder = _folder_of(url.path)
+            _check_log_folder(folder, cache_of(settings))
+            return FolderLogs(folder)
         case "dynamodb":
             return _dynamo_logs(settings)
         case "postgresql":

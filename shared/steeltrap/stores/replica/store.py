@@ -36,7 +36,8 @@ from .history import build
 
 _QUIET_SECONDS: Final = 10.0
 """How long calls read the cache without asking, once nothing answered: else each of them would wait for the network."""
-_ID: Final = "log-id"
+REMEMBERED_ID: Final = "log-id"
+"""The file of the cache that has the id of the logs."""
 
 
 class Reach:
@@ -48,7 +49,7 @@ class Reach:
 
     def __init__(self, logs: Logs, folder: Path, clock: Clock) -> None:
         self._logs = logs
-        self._id_place = folder / _ID
+        self._id_place = folder / REMEMBERED_ID
         self._clock = clock
         self._lock = threading.Lock()
         self._id: bytes | None = None
