@@ -83,7 +83,8 @@ def test_revise_saves_a_text_in_place_of_another_and_undo_takes_it_back(run, ask
     assert f"superseded by {new['id']}" in run("recall", "where does Ana live", "--superseded").stdout
     assert f"superseded by {new['id']}" in run("history", old).stdout
     assert run("revise", old, "Ana lives in Faro").exit_code != 0
-    assert "what it superseded is back" in run("undo", new["id"]).stdout
+    undone = run("undo", new["id"]).stdout
+    assert undone == "Undone. What it superseded is back, and this is deleted again: Ana lives in Porto\n"
     assert "Lisbon" in run("recall", "where does Ana live").stdout
 
 

@@ -411,7 +411,7 @@ def undo(memory: CliSession, ids: terminal.ChangedIds, as_json: terminal.Json = 
         return write_json(restored if len(ids) > 1 else restored[0])
     for image in restored:
         if "deleted_at" in image:
-            say(f"Undone. Deleted again, and what it superseded is back: {image['content']}")
+            say(f"Undone. What it superseded is back, and this is deleted again: {image['content']}")
         else:
             say(f"Undone. Version {image['version']} restores: {image['content']}")
     return None
