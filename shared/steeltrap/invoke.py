@@ -190,9 +190,7 @@ class Door:
 
     def _body(self, tool: "Tool", answer: object) -> Any:
         """An answer as JSON or text."""
-        from .tools import Body
-
-        if isinstance(answer, Body):
+        if tool.writes_json:
             return answer
         omit = self.catalogue.toolsets[tool.toolset].omit_nulls
         return tool.answer_adapter.dump_python(answer, mode="json", exclude_none=omit)
@@ -216,12 +214,11 @@ def _missing(call: Call, error: NotFound) -> NotFound:
 
 def _answer(tool: "Tool", call: Call, fields: "BaseModel") -> object:
     from . import arguments as reading
-    from .tools import Body
 
     call.outcome = None
     reading.with_whole_ids(fields, partial(whole_ids, call))
     answer = tool.run(call, fields)
-    return answer if isinstance(answer, Body) else tool.answer_adapter.validate_python(answer)
+    return answer if tool.writes_json else tool.answer_adapter.validate_python(answer)
 
 
 def refusal(permissions: Permissions, tool: "Tool") -> AccessDenied | None:

@@ -54,11 +54,6 @@ class Answer(BaseModel):
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False, defer_build=True)
 
 
-class Body(JsonObject):
-    """An answer that is JSON already, as its model would be dumped: for tools whose answers have many parts, where a
-    model takes longer than they are worth. The tool names the model as its `answer`."""
-
-
 @dataclass(frozen=True)
 class Tool:
     """One operation of a dialect, with all that a surface derives from it.
@@ -69,7 +64,8 @@ class Tool:
     `destructive` and `idempotent` are hints for clients that ask the user first. With `keyed`, a call that is repeated
     under its idempotency key has one effect. `paths` are additional HTTP paths.
     `max_bytes` limits the arguments' JSON, whatever their schema allows. `cursor` makes the value that `after` takes to
-    continue after an item of the answer's list.
+    continue after an item of the answer's list. With `writes_json`, `run` returns what its answer's model would be
+    dumped to: for answers with many parts, where a model takes longer than they are worth.
     """
 
     toolset: str
@@ -91,6 +87,7 @@ class Tool:
     paths: tuple[str, ...] = ()
     max_bytes: int = MAX_BODY_BYTES
     cursor: Callable[[JsonObject], str | int] | None = None
+    writes_json: bool = False
 
     @property
     def full_name(self) -> str:
@@ -210,7 +207,7 @@ class Toolset:
         answer: Any = None,
         **rest: Any,
     ) -> Callable[[Callable[[Call, Any], Any]], Callable[[Call, Any], Any]]:
-        """Register a function `(call, input: Model) -> answer` as a tool. One that returns a `Body` names its model as
+        """Register a function `(call, input: Model) -> answer` as a tool. One that writes JSON names its model as
         `answer`."""
 
         def register(run: Callable[[Call, Any], Any]) -> Callable[[Call, Any], Any]:
@@ -226,6 +223,7 @@ class Toolset:
                 input=hints[parameter],
                 run=run,
                 answer=answer or hints["return"],
+                writes_json=answer is not None,
                 examples=examples,
                 **rest,
             )

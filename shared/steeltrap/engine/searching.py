@@ -28,7 +28,7 @@ from ..ranking.asking import asks_for_past, embedded_with_question, without_fram
 from ..ranking.budget import fit, long_in_part
 from ..ranking.choosing import said_once, without_repeats
 from ..ranking.fading import UNREAD, importance
-from ..text.date_questions import QuestionDates, find_dates
+from ..text.date_questions import QuestionDates, find_dates, may_name_days
 from ..text.dates import around, in_zone, minute_text
 from ..text.matching import sees
 from ..text.patterns import lazy_pattern
@@ -266,10 +266,11 @@ _YEARS: Final = 10
 
 def _days(call: Call, query: str) -> QuestionDates | None:
     """The days that a query names, where the caller is."""
+    query = query[:MAX_QUERY_CHARACTERS]
+    if not may_name_days(query):
+        return None
     today = in_zone(call.now(), call.zone).date()
-    return find_dates(
-        query[:MAX_QUERY_CHARACTERS], today, range(max(1, today.year - _YEARS), min(9999, today.year + 1) + 1)
-    )
+    return find_dates(query, today, range(max(1, today.year - _YEARS), min(9999, today.year + 1) + 1))
 
 
 def _scored_on_days(call: Call, request: Search, plan: _Plan, candidates: Candidates) -> "tuple[OnDays | None, Scored]":

@@ -56,10 +56,15 @@ class QuestionDates:
         return [first + timedelta(days=day) for first, last in spans for day in range((last - first).days + 1)]
 
 
+def may_name_days(question: str) -> bool:
+    """Whether it is worth reading a question: most have no word of the tables."""
+    return not question.isascii() or _may_name(_WORD.findall(question.lower()))
+
+
 def find_dates(question: str, today: date, years: range) -> QuestionDates | None:
     """The days that a question names, None if it names none. What has no year may be of any of `years`."""
     text = question if question.isascii() else normalised("NFKC", question)
-    if text.isascii() and not _may_name(_WORD.findall(text.lower())):
+    if not may_name_days(text):
         return None
     words = _words(text)
     mentions = [] if text.isascii() else list(islice(signs(text, today), MOST))
@@ -114,7 +119,6 @@ _TRIGGERS: Final = frozenset(
 
 
 def _may_name(words: Sequence[str]) -> bool:
-    """Whether it is worth reading: most questions have no word of the tables."""
     return not _TRIGGERS.isdisjoint(words) or any(map(str.isdigit, words))
 
 

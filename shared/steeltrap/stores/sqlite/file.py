@@ -312,18 +312,12 @@ class UserFile:
         with self.reading() as connection:
             yield connection
 
-    @contextmanager
-    def searching(self, *, again: bool = False) -> Iterator[tuple[apsw.Connection, Index] | None]:
-        """The reading connection and an index that has all that is committed, or None without a file; `again` as in
-        `reading_again`."""
-        with self.reading_again() if again else self.reading() as connection:
-            if connection is None:
-                yield None
-                return
-            if self._meta_version != self._index_version:
-                self._refresh_index(connection, self._meta)
-                self._index_version = self._meta_version
-            yield connection, self._index
+    def index(self, connection: apsw.Connection) -> Index:
+        """The index, with all that is committed. Within `reading`."""
+        if self._meta_version != self._index_version:
+            self._refresh_index(connection, self._meta)
+            self._index_version = self._meta_version
+        return self._index
 
     def transaction(self, kind: Kind, redo: Redo[T], deadline: Deadline | None = None) -> T:
         """Write in one transaction, in one's turn; all of it is durable at the end. Every write of a file is one.

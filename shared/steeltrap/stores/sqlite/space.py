@@ -1,6 +1,7 @@
 """One user's memories in SQLite."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import datetime
 from secrets import token_hex
@@ -185,17 +186,20 @@ class SqliteSpace:
         self._deadline.left()
         return self._opened()
 
-    def _to_read(self) -> tuple[UserFile, bool]:
-        """The user's file, and whether this call has just looked what is in it: a search asks who speaks, searches and
-        reads memories within two milliseconds, and one look is enough for these. Raises Unavailable."""
+    def _to_read(self) -> tuple[UserFile, AbstractContextManager[apsw.Connection | None]]:
+        """The user's file and its reading connection. A search asks who speaks, searches and reads memories within two
+        milliseconds: one look at what is in the file is enough for these. Raises Unavailable."""
         if not self._only_reads:
-            return self._file, False
+            file = self._file
+            return file, file.reading()
         self._deadline.left()
         now = self._clock.monotonic()
         if self._look is not None and self._look[0].is_open and now - self._look[1] < _LOOK_SECONDS:
-            return self._look[0], True
-        self._look = self._opened(), now
-        return self._look[0], False
+            file = self._look[0]
+            return file, file.reading_again()
+        file = self._opened()
+        self._look = file, now
+        return file, file.reading()
 
     def commit(self, changes: Sequence[Change]) -> None:
         if changes:
@@ -205,8 +209,8 @@ class SqliteSpace:
             writes.commit(self._file, changes, self._clock, self._deadline)
 
     def get(self, ids: Sequence[str], *, deleted: bool = False) -> dict[str, Memory]:
-        file, again = self._to_read()
-        with file.reading_again() if again else file.reading() as connection:
+        file, reading = self._to_read()
+        with reading as connection:
             if connection is None or not ids:
                 return {}
             memories = file.memories(connection, ids)
@@ -242,11 +246,11 @@ class SqliteSpace:
             ]
 
     def search(self, query: Query) -> Matches:
-        file, again = self._to_read()
-        with file.searching(again=again) as opened:
-            if opened is None:
+        file, reading = self._to_read()
+        with reading as connection:
+            if connection is None:
                 return Matches(candidates=Candidates.of([]), stored=0, admitted=0)
-            connection, index = opened
+            index = file.index(connection)
             visible_slots, base, candidates_filter = index.bases(query, self._now())
             candidates = self._admitted(connection, index, base, candidates_filter)
             vector = query.embedding if index.degraded is None else None
@@ -263,10 +267,15 @@ class SqliteSpace:
     def look_around(self, probes: Sequence[Probe], *, floor: float, top_k: int) -> list[Surroundings]:
         from . import writes
 
-        with self._file.searching() as opened:
-            if opened is None:
+        file = self._file
+        with file.reading() as connection:
+            if connection is None:
                 return [Surroundings(nearest=None) for _ in probes]
-            return writes.with_vectors(opened[1]).look_around(probes, self._now(), floor, top_k) if probes else []
+            return (
+                writes.with_vectors(file.index(connection)).look_around(probes, self._now(), floor, top_k)
+                if probes
+                else []
+            )
 
     def page(self, filter: Filter, *, limit: int, offset: int = 0, happened: Happened | None = None) -> Page:
         with self._file.reading() as connection:
@@ -315,23 +324,25 @@ class SqliteSpace:
             return read_vectors(connection, ids, 4 * file.dimension, table)
 
     def speakers(self) -> frozenset[str]:
-        file, again = self._to_read()
-        with file.searching(again=again) as opened:
-            return frozenset() if opened is None else opened[1].speakers()
+        file, reading = self._to_read()
+        with reading as connection:
+            return frozenset() if connection is None else file.index(connection).speakers()
 
     def vocabulary(self) -> Set[str] | None:
-        file, again = self._to_read()
-        with file.searching(again=again) as opened:
-            if opened is None:
+        file, reading = self._to_read()
+        with reading as connection:
+            if connection is None:
                 return None
-            if (words := opened[1].vocabulary) is not None or not opened[1].keeps_words:
+            index = file.index(connection)
+            if (words := index.vocabulary) is not None or not index.keeps_words:
                 return words
         # A look of its own: words that are read once are taken for those of the index, which may be newer than `_look`.
-        with file.searching() as opened:
-            if opened is None:
+        with file.reading() as connection:
+            if connection is None:
                 return None
-            connection, index = opened
-            return index.read_words(lambda ids: map(indexed_words, file.memories(connection, ids).values()))
+            return file.index(connection).read_words(
+                lambda ids: map(indexed_words, file.memories(connection, ids).values())
+            )
 
     def scopes(self) -> dict[str, ScopeUse]:
         with self._file.reading() as connection:

@@ -7,8 +7,8 @@ from pydantic import Field
 from ...engine import searching
 from ...engine.call import Call
 from ...errors import InvalidInput
-from ...model import Diversity, Mode, Search, SortBy
-from ...tools import Answer, Body
+from ...model import Diversity, JsonObject, Mode, Search, SortBy
+from ...tools import Answer
 from ..fields import OuterId, Query, Time, Unit
 from . import CORE
 from .filtering import FilterInput
@@ -96,7 +96,7 @@ class SearchView(Answer):
         {"query": "deploy keys", "scope": "work", "tags": ["infra"], "why": True},
     ),
 )
-def search(call: Call, input: SearchInput) -> Body:
+def search(call: Call, input: SearchInput) -> JsonObject:
     """Search memories by meaning and keywords. Use it before you answer anything that you may have learned earlier.
 
     Without a query use list. Memories that another one superseded are left out unless you ask for them, or for the
@@ -128,4 +128,5 @@ def search(call: Call, input: SearchInput) -> Body:
     )
     call.outcome = result.outcome
     hits = result.hits[input.offset :]
-    return Body(results=[hit_body(hit, why=input.why) for hit in hits], outcome=outcome_body(result.outcome))
+    bodies = [hit_body(hit, why=input.why) for hit in hits]
+    return {"results": bodies, "outcome": outcome_body(result.outcome)}
