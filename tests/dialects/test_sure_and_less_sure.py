@@ -216,8 +216,33 @@ def test_of_an_address_alone_another_with_its_words_is_not_sure(
 
 
 @pytest.mark.parametrize(
+    ("query", "another", "itself"),
+    [
+        ("AY133", "AY132 to Helsinki leaves from gate 25.", "AY133 to Oslo leaves from gate 7."),
+        ("Which gate does AY133 leave from?", "AY132 leaves from gate 25.", "AY133 leaves from gate 7."),
+        ("what does error E1043 mean?", "E1042 means that the filter is clogged.", "E1043 means a leak."),
+        ("What is in locker B-14?", "The skis are in locker B-13.", "The tent is in locker B-14."),
+        ("Is room b7 booked?", "Room B8 is booked for the workshop.", "Room B7 is booked for a party."),
+        ("Was ist Ticket OPS-222?", "Ticket OPS-221 ist die langsame Anmeldung.", "Ticket OPS-222 ist der Import."),
+    ],
+)
+def test_a_code_that_no_memory_has_makes_another_one_less_sure(ana: Ask, query: str, another: str, itself: str) -> None:
+    saved(ana, *FACTS, another)
+    [hit, *_] = ana("core.search", query=query, precision="likely")["results"]
+    assert (hit["content"], hit["less_sure"]) == (another, True)
+    saved(ana, itself)
+    [hit, *_] = ana("core.search", query=query, precision="likely")["results"]
+    assert (hit["content"], hit.get("less_sure")) == (itself, None)
+
+
+@pytest.mark.parametrize(
     ("query", "fact"),
     [
+        ("Which port has the VPN, UDP1194?", "The VPN has port 1194."),
+        ("Which iPhone15 do I have?", "I have a blue iPhone 15."),
+        ("Do I take B12?", "I take B12 in the morning, and B6 at night."),
+        ("I am on ticket OPS-222. Which theme do I like?", "Ana likes the dark theme."),
+        ("What was decided on 2025-05-04?", "On 2025-05-04 we decided for PG16."),
         ("React.js", "We use React 18 with hooks."),
         ("9:30", "The meeting begins at 9:30."),
         ("2025-05-04", "The visa ended on 4 May 2025."),

@@ -132,13 +132,18 @@ def _lift_literal(call: Call, scored: "Scored", passed: "Column", query: str) ->
         scored.add("literal", places, [weight * share for share in shares])
 
 
-def names_another(call: Call, scored: "Scored", query: str) -> bool:
-    """Whether a query is an address, a version or a path, and no memory that was read for it has it word for word."""
-    if call.rules.ranking.literal <= 0 or "literal" in scored.boosts or not _MARKED.search(query):
+def names_another(call: Call, scored: "Scored", passed: "Column", query: str) -> bool:
+    """Whether a query is an address, a version or a path, and no memory that was read for it has it word for word; or
+    has a code such as AY133, which no memory has, and the best memory has AY132."""
+    if call.rules.ranking.literal <= 0 or "literal" in scored.boosts:
         return False
-    from ..ranking.word_order import is_address
+    from ..ranking.word_order import has_another_code, is_address, unknown_codes
 
-    return is_address(query)
+    if _MARKED.search(query) and is_address(query):
+        return True
+    codes = unknown_codes(query, scored.candidates.frequencies)
+    best = scored.leading(passed, 1) if codes else []
+    return any(has_another_code(text, codes) for text in _texts(call, scored, best, searchable_text))
 
 
 def _lift_by_order(call: Call, scored: "Scored", passed: "Column", query: str) -> None:

@@ -9,7 +9,7 @@ auxiliary are gone: "Bruno report to", "reports to Bruno". Other languages put t
 English is read. A module of its own: few searches need it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence, Set
 from itertools import chain
 from typing import Final
 
@@ -94,6 +94,29 @@ def is_address(query: str) -> bool:
     if len(bare.split()) != 1 or len(runs(bare)) < _FEWEST_PARTS or _DAY.match(bare) or _TIME_OF_DAY.fullmatch(bare):
         return False
     return not _MARKS.isdisjoint(bare) and ("@" in bare or _NAMES_ITSELF.search(bare) is not None)
+
+
+_CODE: Final = lazy_pattern(r"(?<![\w-])([^\W\d_]{1,5})(-?)([0-9]+)(?![\w-])")
+"""Up to five letters and a number, together or with a hyphen between: AY133, OPS-222."""
+
+
+def unknown_codes(query: str, frequencies: Mapping[str, int]) -> frozenset[tuple[str, str]]:
+    """The codes of a query that no memory has, each as its letters and its number. `frequencies` says how many memories
+    have each token of the query."""
+    codes = ((letters.casefold(), hyphen, number) for letters, hyphen, number in _CODE.findall(query))
+    return frozenset(
+        (letters, number)
+        for letters, hyphen, number in codes
+        if not frequencies.get(number if hyphen else letters + number)
+    )
+
+
+def has_another_code(text: str, codes: Set[tuple[str, str]]) -> bool:
+    """Whether a text has the letters of one of some codes with another number, and none of these codes: AY132 for
+    AY133."""
+    in_text = {(letters.casefold(), number) for letters, _, number in _CODE.findall(text)}
+    same_letters = {letters for letters, _ in codes} & {letters for letters, _ in in_text}
+    return bool(same_letters) and codes.isdisjoint(in_text)
 
 
 def _spaced(text: str) -> str:
