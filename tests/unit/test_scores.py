@@ -3,6 +3,7 @@
 from datetime import UTC, datetime, timedelta
 from math import isclose, log
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -62,6 +63,21 @@ _CANDIDATES = st.lists(
 def _fused(candidates: Candidates, weight: float, unrelated: float) -> list[Fused]:
     scored = fuse(candidates, vector_weight=weight, unrelated=unrelated)
     return scored.rows(range(len(candidates)))
+
+
+@given(st.data())
+def test_the_best_are_those_of_the_scores_of_the_moment(data: st.DataObject) -> None:
+    score = st.sampled_from([0.0, 0.1, 0.2, 0.5])
+    scores = data.draw(st.lists(score, min_size=1, max_size=150))
+    candidates = Candidates.of([Candidate(str(i), s, s, i // 3) for i, s in enumerate(scores)])
+    scored = fuse(candidates, vector_weight=0.5, unrelated=0.0)
+    everywhere, some = np.arange(len(scores)), np.arange(0, len(scores), 2)
+    for places in data.draw(st.lists(st.sampled_from([everywhere, everywhere, some]), min_size=2, max_size=6)):
+        order = sorted(places.tolist(), key=lambda at: (-scored.score[at], -candidates.created[at], candidates.ids[at]))
+        assert scored.leading(places, 20) == order[:20]
+        if np.count_nonzero(scored.score[places]) >= 64:
+            assert [fused.id for fused in scored.best_first(places)] == [candidates.ids[at] for at in order]
+        scored.add("rule", [data.draw(st.integers(0, len(scores) - 1))], data.draw(score))
 
 
 @given(_CANDIDATES, st.floats(0, 1), st.floats(0, 0.99))

@@ -90,3 +90,13 @@ def test_a_vocabulary_leaves_out_the_corrections_that_it_does_not_have(word: str
     assert corrections(word, vocabulary) == {token: other for token, other in every.items() if token in vocabulary}
     for token in set(word_tokens(["house", "boat"])) & every.keys():
         assert token in corrections(word, {token})
+
+
+@pytest.mark.parametrize(
+    "word", ["walkid", "wemt", "cawght", "thawght", "thundre", "mise", "archtecture", "walks", "relatins", "grde"]
+)
+def test_a_vocabulary_of_any_one_token_keeps_its_corrections(word: str) -> None:
+    every = corrections(word)
+    assert every
+    for token, others in every.items():
+        assert corrections(word, {token}) == {token: others}

@@ -272,7 +272,7 @@ class Scored:
         self.legs[list(places)] += lift
 
     def leading(self, places: Column, count: int) -> list[int]:
-        """The best of some places, at most `count`, of which there are no more than 64."""
+        """The best of some places, at most `count`, which is 64 at most."""
         return self._leaders(places)[:count]
 
     def best_first(self, places: Column, by: Sequence[Column] | None = None) -> Iterator[Fused]:

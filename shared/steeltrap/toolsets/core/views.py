@@ -153,8 +153,8 @@ def listed_view(memory: Memory) -> MemoryView:
 
 
 def hit_body(hit: Hit, *, why: bool) -> JsonObject:
-    """A found memory as the JSON of a `HitView`, with why it is there on request. A model that is made and dumped for
-    each of ten takes a twentieth of a search."""
+    """A found memory as the JSON of a `HitView`, with why it is there on request. To make and dump
+    a model for each of ten would add a twentieth to a search."""
     memory = hit.memory
     values = _fields(memory, confidence=hit.confidence)
     if hit.preview is not None:
@@ -170,7 +170,7 @@ def hit_body(hit: Hit, *, why: bool) -> JsonObject:
         values["less_sure"] = True
     if why:
         values["why"] = _why(hit)
-    body: JsonObject = to_jsonable_python(values, exclude_none=True)
+    body: JsonObject = to_jsonable_python(values, exclude_none=True, inf_nan_mode="null")
     return body
 
 
