@@ -223,10 +223,16 @@ def test_of_an_address_alone_another_with_its_words_is_not_sure(
         ("what does error E1043 mean?", "E1042 means that the filter is clogged.", "E1043 means a leak."),
         ("What is in locker B-14?", "The skis are in locker B-13.", "The tent is in locker B-14."),
         ("Is room b7 booked?", "Room B8 is booked for the workshop.", "Room B7 is booked for a party."),
+        ("What runs on 10.0.0.7?", "The build server runs on 10.0.0.8.", "The printer runs on 10.0.0.7."),
+        ("When was v2.3.1 released?", "We released v2.1.3 on Monday.", "We released v2.3.1 on Friday."),
+        ("What does src/app/main.py do?", "app/src/main.py starts it.", "src/app/main.py starts the tests."),
+        ("Is INV-2024-001 paid?", "INV-2024-010 is paid.", "INV-2024-001 is paid."),
         ("Was ist Ticket OPS-222?", "Ticket OPS-221 ist die langsame Anmeldung.", "Ticket OPS-222 ist der Import."),
     ],
 )
-def test_a_code_that_no_memory_has_makes_another_one_less_sure(ana: Ask, query: str, another: str, itself: str) -> None:
+def test_of_what_no_memory_has_another_of_its_kind_is_less_sure(
+    ana: Ask, query: str, another: str, itself: str
+) -> None:
     saved(ana, *FACTS, another)
     [hit, *_] = ana("core.search", query=query, precision="likely")["results"]
     assert (hit["content"], hit["less_sure"]) == (another, True)
@@ -241,6 +247,8 @@ def test_a_code_that_no_memory_has_makes_another_one_less_sure(ana: Ask, query: 
         ("Which port has the VPN, UDP1194?", "The VPN has port 1194."),
         ("Which iPhone15 do I have?", "I have a blue iPhone 15."),
         ("Do I take B12?", "I take B12 in the morning, and B6 at night."),
+        ("Which Python do we use, 3.12.1?", "We use Python 3.11.4 in production."),
+        ("When was 2.1.3 released?", "We released v2.1.3 on Monday."),
         ("I am on ticket OPS-222. Which theme do I like?", "Ana likes the dark theme."),
         ("What was decided on 2025-05-04?", "On 2025-05-04 we decided for PG16."),
         ("React.js", "We use React 18 with hooks."),

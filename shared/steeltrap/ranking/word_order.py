@@ -119,6 +119,21 @@ def has_another_code(text: str, codes: Set[tuple[str, str]]) -> bool:
     return bool(same_letters) and codes.isdisjoint(in_text)
 
 
+def addresses(text: str) -> list[str]:
+    """The words of a text that are addresses, versions or paths."""
+    return [word for word in text.split() if not _MARKS.isdisjoint(word) and is_address(word)]
+
+
+def has_another_address(text: str, wanted: Sequence[str]) -> bool:
+    """Whether a text has an address that shares half of its parts with one of some others, and none of these:
+    192.168.10.1 for 192.168.1.10."""
+    others = addresses(text[:_MOST_READ])
+    if {_spaced(other) for other in others} & {_spaced(each) for each in wanted}:
+        return False
+    parts = [set(runs(each)) for each in wanted]
+    return any(2 * len(mine & set(runs(other))) >= len(mine) for mine in parts for other in others)
+
+
 def _spaced(text: str) -> str:
     """The folded words of a text, each between spaces; Chinese, Japanese and Korean characters are words here. A
     version is the same with a v before it."""
