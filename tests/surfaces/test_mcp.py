@@ -230,14 +230,25 @@ def test_a_call_that_is_no_valid_json_is_answered_by_its_id(tmp_path: Path, argu
     begin = [message(1, "initialize", **_HELLO), message(None, "notifications/initialized")]
     params = f'{{"name": "remember", "arguments": {arguments}}}'
     bad = f'{{"method": "tools/call", "params": {params}, "jsonrpc": "2.0", "id": %s}}'
-    nobody = [bad % "null", bad % '"\\udc00"', bad % "true"]
-    given = "\n".join([*begin, *nobody, bad % 2, bad % '"three"', message(4, "ping")]).encode()
+    given = "\n".join([*begin, bad % "null", bad % 2, bad % '"three"', message(4, "ping")]).encode()
     with stdio(tmp_path, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as server:
         answers, errors = server.communicate(given, timeout=60)
     told = {answer["id"]: answer for answer in map(json.loads, answers.splitlines())}
     assert set(told) == {1, 2, "three", 4}
     assert all(told[at]["error"]["code"] == -32700 and said in told[at]["error"]["message"] for at in (2, "three"))
     assert (server.returncode, errors) == (0, b"")
+
+
+def test_a_bad_call_whose_id_can_not_be_sent_back_is_answered_with_null(tmp_path: Path) -> None:
+    begin = [message(1, "initialize", **_HELLO), message(None, "notifications/initialized")]
+    bad = '{"jsonrpc": "2.0", "method": "ping", "params": {"text": "\\ud83d"}, "id": %s}'
+    ids = ("1234567890123456789012345", '"\\udc00"', "true")
+    given = "\n".join([*begin, *(bad % id for id in ids), message(2, "ping")]).encode()
+    with stdio(tmp_path, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as server:
+        answers, _ = server.communicate(given, timeout=60)
+    told = [json.loads(line) for line in answers.splitlines()]
+    assert sorted((answer["id"] for answer in told), key=str) == [1, 2, None, None, None]
+    assert {answer["error"]["code"] for answer in told if answer["id"] is None} == {-32700}
 
 
 def test_every_call_of_a_file_is_answered_and_stored_before_the_end(tmp_path: Path) -> None:

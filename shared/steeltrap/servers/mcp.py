@@ -11,6 +11,7 @@ from concurrent.futures import CancelledError
 from contextlib import suppress
 from dataclasses import replace
 from functools import cache, partial
+from math import nan
 from typing import Any, Final, Protocol, TypeVar, cast
 from urllib.parse import quote, unquote
 
@@ -410,21 +411,33 @@ async def _serve_until_answered(server: Server[Any], incoming: Any, outgoing: An
 
 def _refused(error: Exception) -> types.JSONRPCError | None:
     """The answer to a request that the SDK can't read, such as one with half of a surrogate pair, as of a text that was
-    cut within an emoji. Without one, its client would wait for good. None for a line that names no request."""
+    cut within an emoji. Without one, its client would wait for good. None for a line that asks for no answer or is
+    no JSON at all."""
     detail = error.errors()[0] if isinstance(error, ValidationError) else None
     if detail is None or detail["type"] != "json_invalid":
         return None
     try:
         # Of a number with thousands of digits Python makes no integer either.
-        message = json.loads(detail["input"], parse_int=lambda digits: int(digits[:_MAX_DIGITS]))
-        request = message["id"] if "method" in message else None
-        str(request).encode()
+        message = json.loads(detail["input"], parse_int=lambda text: int(text) if len(text) <= _MAX_DIGITS else nan)
+        given = message["id"] if "method" in message else None
     except (ValueError, RecursionError, KeyError, TypeError):
         return None
-    if not isinstance(request, int | str) or isinstance(request, bool):
+    if given is None:
         return None
     said = f"This is no valid JSON: {detail['ctx']['error']}. Send whole Unicode characters, and no huge numbers."
-    return types.JSONRPCError(jsonrpc="2.0", id=request, error=types.ErrorData(code=types.PARSE_ERROR, message=said))
+    error_data = types.ErrorData(code=types.PARSE_ERROR, message=said)
+    return types.JSONRPCError(jsonrpc="2.0", id=_readable_id(given), error=error_data)
+
+
+def _readable_id(given: object) -> types.RequestId | None:
+    """The id of a request as its answer has it; None, which is null, for what can't be sent back as it was given."""
+    if isinstance(given, bool) or not isinstance(given, int | str):
+        return None
+    try:
+        str(given).encode()
+    except UnicodeEncodeError:
+        return None
+    return given
 
 
 async def _lines_of_stdin() -> AsyncIterator[str]:
