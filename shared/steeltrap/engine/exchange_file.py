@@ -13,11 +13,10 @@ import binascii
 import gzip
 import json
 import zlib
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
 from io import BytesIO
-from itertools import chain, count
 from typing import Final
 
 from .. import record
@@ -190,11 +189,9 @@ def _link(raw: object) -> Link:
     return Link(target_id=target, strength=float(strength), manual=isinstance(raw, dict) and raw.get("manual") is True)
 
 
-def default_name(at: datetime, *, compressed: bool, taken: Collection[str] = ()) -> str:
-    """`memories-YYYYMMDD-HHMMSS.json`, with `.gz` where it is compressed, and with a number where that is taken."""
-    stem, ending = f"memories-{at:%Y%m%d-%H%M%S}", f".json{'.gz' if compressed else ''}"
-    numbered = (f"{stem}-{number}{ending}" for number in count(2))
-    return next(name for name in chain([f"{stem}{ending}"], numbered) if name not in taken)
+def default_name(at: datetime, token: str, *, compressed: bool) -> str:
+    """`memories-YYYYMMDD-HHMMSS-TOKEN.json`, with `.gz` where it is compressed."""
+    return f"memories-{at:%Y%m%d-%H%M%S}-{token}.json{'.gz' if compressed else ''}"
 
 
 def under(prefix: str | None) -> str | None:

@@ -6,6 +6,7 @@ is large, whatever one memory's history holds. An import puts them together agai
 
 from collections.abc import Iterator
 from dataclasses import replace
+from secrets import token_hex
 from typing import Final
 
 from .. import record
@@ -140,7 +141,8 @@ def export_file(
     files = files_of(call)
     check_name(call, "file_path", name)
     if name is None:
-        name = default_name(call.now(), compressed=compressed, taken=frozenset(files.names()))
+        # Random, since no store of files can refuse a name that another export takes meanwhile.
+        name = default_name(call.now(), token_hex(6), compressed=compressed)
     name = check_file_name(name)
     memories = {memory.id: memory for memory in call.in_time(_of_scope(call, scope))}
     items = [
