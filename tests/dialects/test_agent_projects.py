@@ -56,7 +56,9 @@ def test_only_what_was_deleted_here_can_be_restored_here(at: Callable[[str | Non
     nothing = "Nothing about the user or this project is stored; deleted memories can be restored."
     assert at(WIDGETS)("recent_memories") == nothing
     assert at(GADGETS)("recent_memories") == "Nothing about the user or this project is stored yet."
-    assert "Nothing is stored yet." in at(GADGETS)("recall", query="which database?")
+    for project in (WIDGETS, GADGETS):
+        said = at(project)("recall", query="which database?").split("\n")[1:]
+        assert said == [at(project)("recent_memories")]
 
 
 def test_what_is_about_the_user_is_recalled_in_every_project(at: Callable[[str | None], Ask]) -> None:
@@ -136,7 +138,8 @@ def test_a_project_is_a_scope_or_the_call_is_refused(door: Door) -> None:
 def test_a_project_opens_nothing_of_another_user(at: Callable[[str | None], Ask], door: Door) -> None:
     at(WIDGETS)("remember", content="The database is Postgres 16.")
     ben = Caller(UserRef("ben"), "assistant", project=WIDGETS)
-    assert "Nothing is stored yet." in str(door.invoke("agent.recall", {"query": "which database?"}, ben).body)
+    answer = door.invoke("agent.recall", {"query": "which database?"}, ben).body
+    assert str(answer).endswith("\nNothing about the user or this project is stored yet.")
 
 
 def test_models_read_of_projects_only_where_there_is_one_and_it_costs_little() -> None:

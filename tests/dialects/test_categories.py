@@ -12,7 +12,7 @@ from spaces import space_of
 from steeltrap.errors import Unavailable
 from steeltrap.invoke import Door, Result
 from steeltrap.model import Caller, Matches, Query, UserRef
-from steeltrap.ports import Deadline
+from steeltrap.ports import Deadline, Gone, Lookup
 from steeltrap.servers.schemas import schemas
 from steeltrap.text.schemas import show
 from steeltrap.toolsets import CATALOGUE
@@ -533,6 +533,38 @@ def test_a_space_tells_of_what_was_deleted_in_it_alone(agent: Speaks, other_agen
         outcome = asks.invoke("search_memories", query="secret").outcome
         assert outcome is not None
         assert (outcome.kind, outcome.message) == ("nothing_stored", message)
+
+
+class CountedLookups:
+    """A store that keeps what its spaces were asked for."""
+
+    def __init__(self, door: Door) -> None:
+        self.store = door.store
+        self.lookups: list[Lookup] = []
+
+    def space(self, user: UserRef, deadline: Deadline) -> Any:
+        return _CountedSpace(self.store.space(user, deadline), self.lookups)
+
+
+class _CountedSpace:
+    def __init__(self, space: Any, lookups: list[Lookup]) -> None:
+        self.space = space
+        self.lookups = lookups
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.space, name)
+
+    def find(self, lookup: Lookup) -> Any:
+        self.lookups.append(lookup)
+        return self.space.find(lookup)
+
+
+def test_a_search_of_an_emptied_space_looks_for_deleted_memories_once(door: Door, agent: Speaks) -> None:
+    agent.invoke("core.delete", id=agent.invoke("core.save", category="fact", content="A secret").body["id"])
+    counted = CountedLookups(door)
+    asks = Speaks(replace(door, store=counted), agent.caller)  # type: ignore[arg-type]
+    assert asks.ask("search_memories", query="secret") == "No memories found for query: secret"
+    assert sum(isinstance(lookup, Gone) for lookup in counted.lookups) == 1
 
 
 @pytest.mark.parametrize("category", NAMES)

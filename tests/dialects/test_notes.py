@@ -203,6 +203,8 @@ def test_conversations_that_are_closed_are_no_saved_notes(agent: Callable[..., A
     nothing = here("notes.memory_search", query="train")
     assert (nothing.body, nothing.outcome.kind) == ([], "nothing_stored")
     assert nothing.outcome.message == "No note is stored yet."
+    say(here, "My train leaves at ten", conversation="there")
+    assert here("notes.memory_search", query="train").outcome.message == "No note is stored yet."
     saved = here("notes.memory_save", content="Prefers the bus to the train").body
     here("notes.memory_delete", note_id=saved["note_id"])
     nothing = here("notes.memory_search", query="train")

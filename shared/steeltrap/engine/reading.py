@@ -195,24 +195,29 @@ def list_deleted(call: Call, *, limit: int, offset: int = 0) -> Page:
 
 
 _LOOKED_AT: Final = 200
-"""How many memories are looked at for one that is a message: where no other is left, the first is."""
+"""How many memories are looked at for one that is a message. Where messages alone are left, the first is one; beside
+that many memories of other projects or of untrusted agents it may not be found."""
 
 
-def nothing_stored(call: Call, seen: Filter, subject: str = "Nothing") -> str:
-    """The sentence where none of the memories that a caller may see is left: whether there are messages of
-    conversations, and whether undo can restore a memory.
+def nothing_stored(call: Call, seen: Filter, subject: str = "Nothing", *, messages: bool = True) -> str:
+    """The sentence where none of the memories that a caller may see is left: whether undo can restore one, and with
+    `messages` whether there are messages of conversations.
 
     It reads what is deleted, so it is for answers that found nothing.
     """
     now = call.now()
-    with_turns = replace(seen, include_turns=True)
-    turns = (each for each in islice(call.space.walk(turns=True), _LOOKED_AT) if each.source == "conversation")
-    has_messages = any(admits(with_turns, turn, now) for turn in turns)
+    has_messages = messages and _has_messages(call, replace(seen, include_turns=True))
     stored = "Only messages of conversations are stored" if has_messages else f"{subject} is stored"
     filter = replace(seen, include_superseded=True)
     if any(admits(filter, replace(memory, deleted_at=None), now) for memory in _restorable(call)):
         return f"{stored}; deleted memories can be restored."
     return f"{stored} yet."
+
+
+def _has_messages(call: Call, seen: Filter) -> bool:
+    now = call.now()
+    left = islice(call.space.walk(turns=True), _LOOKED_AT)
+    return any(each.source == "conversation" and admits(seen, each, now) for each in left)
 
 
 def _restorable(call: Call) -> Iterator[Memory]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import islice
 from math import isnan
 from typing import TYPE_CHECKING, Final
@@ -552,8 +553,8 @@ def outcome_of(call: Call, request: Search, matches: Matches, hits: Sequence[Hit
     if hits:
         return Outcome(kind=OutcomeKind.FOUND, message=f"{len(hits)} found.")
     if not matches.stored:
-        nothing = nothing_stored(call, Filter(project=call.caller.project))
-        return Outcome(kind=OutcomeKind.NOTHING_STORED, message=nothing)
+        nothing = request.nothing_stored or partial(nothing_stored, call, Filter(project=call.caller.project))
+        return Outcome(kind=OutcomeKind.NOTHING_STORED, message=nothing())
     as_of = request.filter.as_of
     if not matches.admitted and as_of is not None and replace(request.filter, as_of=None).is_open():
         return Outcome(

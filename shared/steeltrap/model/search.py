@@ -139,6 +139,9 @@ class Search:
     any other `sort_by` than relevance, every match above the floor is looked at before the cut to `limit`.
     `diversity` leaves out what says nearly the same as a better result. `said_once` leaves out an
     episode beside a turn that it holds. Without `count_access` the search does not count as access.
+
+    `nothing_stored` makes the sentence for an empty store, for a caller who sees less than the user's memories or names
+    them otherwise.
     """
 
     query: str
@@ -159,6 +162,7 @@ class Search:
     diversity: Diversity | None = None
     said_once: bool = False
     count_access: bool = True
+    nothing_stored: Callable[[], str] | None = None
 
     def needs_importance(self) -> bool:
         return self.sort_by == "importance" or self.importance_weight > 0

@@ -55,6 +55,7 @@ def recall(call: Call, input: RecallInput) -> str:
             most_less_sure=MOST_LESS_SURE,
             max_tokens=input.max_tokens - FRAME_TOKENS,
             sized=lambda hit: Sized(text=shown_text(call, hit.memory), beside=ID_TOKENS),
+            nothing_stored=lambda: _empty(call),
         ),
     )
     call.outcome = result.outcome

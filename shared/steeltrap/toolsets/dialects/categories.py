@@ -4,6 +4,7 @@ The dialect's document defines their wording. Each of a user's agents has separa
 memories in the four categories.
 """
 
+from functools import partial
 from typing import Annotated, Any, Final, Literal, get_args
 
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field
@@ -139,11 +140,22 @@ def search_memories(call: Call, input: SearchInput) -> str:
     The search looks through all your stored memories to find relevant information.
     """
     space = Filter(agent_id=_agent(call), categories=NAMES)
+    nothing_stored = partial(reading.nothing_stored, call, space, messages=False)
     result = searching.search(
         call,
-        Search(query=input.query, limit=input.limit, filter=space, precision="relevant", mentions=True),
+        Search(
+            query=input.query,
+            limit=input.limit,
+            filter=space,
+            precision="relevant",
+            mentions=True,
+            nothing_stored=nothing_stored,
+        ),
     )
-    call.outcome = _within(call, space, result.outcome)
+    call.outcome = result.outcome
+    if result.outcome.kind is OutcomeKind.FILTERED_OUT:
+        # Other agents' memories don't count: no other query could find them.
+        call.outcome = Outcome(kind=OutcomeKind.NOTHING_STORED, message=nothing_stored())
     result.check_answered()
     query = one_line(input.query)
     if not result.hits:
@@ -188,10 +200,3 @@ def _item(memory: Memory, label: str = "") -> str:
     context = one_line(memory.context or "").strip()
     item = f"- {label}{one_line(memory.content)}"
     return f"{item}\n  Context: {context}" if context else item
-
-
-def _within(call: Call, space: Filter, outcome: Outcome) -> Outcome:
-    """Other agents' memories don't count, deleted ones neither: no other query could find them."""
-    if outcome.kind not in (OutcomeKind.FILTERED_OUT, OutcomeKind.NOTHING_STORED):
-        return outcome
-    return Outcome(kind=OutcomeKind.NOTHING_STORED, message=reading.nothing_stored(call, space))

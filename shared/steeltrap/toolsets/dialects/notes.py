@@ -182,7 +182,8 @@ def _of_notes(call: Call, outcome: Outcome, notes: Filter) -> Outcome:
     """Without tags, `filtered_out` only means that episodes were filtered out: there is no note."""
     if outcome.kind is not OutcomeKind.FILTERED_OUT or notes.tags:
         return outcome
-    return Outcome(kind=OutcomeKind.NOTHING_STORED, message=reading.nothing_stored(call, notes, "No note"))
+    nothing = reading.nothing_stored(call, notes, "No note", messages=False)
+    return Outcome(kind=OutcomeKind.NOTHING_STORED, message=nothing)
 
 
 def _with_newest(call: Call, notes: Filter, hits: list[Hit], limit: int) -> list[Hit]:
