@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from steeltrap.cli.showing import folded
+from steeltrap.engine import reading
 
 
 @pytest.fixture
@@ -63,6 +64,15 @@ def test_an_empty_store_names_the_trash_where_it_holds_something(run, remembered
     run("delete", remembered("Ana likes tea"))
     nothing = "Nothing is stored; 1 deleted memory can be restored: `steeltrap trash`.\n"
     assert (run("list").stderr, run("recall", "tea").stderr) == (nothing, nothing)
+
+
+def test_a_list_that_shows_memories_reads_none_that_is_deleted(run, remembered, monkeypatch):
+    run("delete", remembered("Ana likes tea"))
+    remembered("Ana likes coffee")
+    reads = []
+    monkeypatch.setattr(reading, "list_deleted", lambda *_, **options: reads.append(options))
+    assert "Ana likes coffee" in run("list").stdout
+    assert reads == []
 
 
 def test_a_memory_that_is_named_twice_is_deleted_once_and_named_once(run, remembered):

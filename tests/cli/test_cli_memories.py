@@ -173,6 +173,17 @@ def test_edit_changes_text_tags_scope_day_and_pin_and_undo_takes_it_back(run, as
     assert ask("core.get", id=id)["content"] == "Ana likes tea"
 
 
+def test_an_event_that_moves_past_its_end_loses_the_end_and_is_told_so(run, ask):
+    id = ask("core.save", content="The fair", occurred_at="2026-05-10", occurred_until="2026-05-12")["id"]
+    assert "end" not in run("edit", id, "--happened", "2026-05-11").stdout
+    assert ask("core.get", id=id)["occurred_until"] == "2026-05-12"
+    moved = run("edit", id, "--happened", "2026-06-01")
+    assert (moved.exit_code, moved.stderr) == (0, "")
+    assert "Its end, 2026-05-12, was before the new time, and was removed." in moved.stdout
+    event = ask("core.get", id=id)
+    assert (event["occurred_at"], "occurred_until" in event) == ("2026-06-01", False)
+
+
 def test_edit_takes_no_second_id_for_a_text(run, ask):
     tea, coffee = remembered(run, "Ana likes tea"), remembered(run, "Bob likes coffee")
     refused = run("edit", tea, coffee, "--tag", "drinks")

@@ -186,6 +186,18 @@ def test_the_form_has_the_day_it_happened_the_pin_and_the_expiry(browser: Browse
     assert "occurred_at" not in browser.core("get", id=id)
 
 
+def test_an_event_that_moves_past_its_end_loses_the_end_and_is_told_so(browser: Browser) -> None:
+    id = browser.save("The fair.", occurred_at="2024-05-10", occurred_until="2024-05-12")
+    browser.post(f"/console/memories/{id}/edit", {**form_of(browser, id), "happened": "2024-05-11"})
+    assert browser.core("get", id=id)["occurred_until"] == "2024-05-12"
+    moved = browser.post(f"/console/memories/{id}/edit", {**form_of(browser, id), "happened": "2024-06-01"})
+    assert moved.status_code == 303
+    page = browser.get(moved.headers["Location"]).text
+    assert "The end of the event was before its new day, and was removed." in page
+    event = browser.core("get", id=id)
+    assert (event["occurred_at"], "occurred_until" in event) == ("2024-06-01", False)
+
+
 def test_a_time_that_is_not_changed_in_the_form_stays_to_the_second(browser: Browser) -> None:
     id = browser.save("We met.", occurred_at="2024-05-01T18:30:11Z")
     browser.post(f"/console/memories/{id}/edit", {**form_of(browser, id), "content": "We met again."})

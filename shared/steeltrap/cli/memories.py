@@ -6,6 +6,7 @@ import shlex
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -14,6 +15,7 @@ import typer
 
 from ..errors import InvalidInput, MemoryNotFound, NotFound, SteeltrapError
 from ..record import read_when
+from ..text.dates import ends_before
 from ..text.limits import canonical
 from . import terminal
 from .session import CliSession, advise, beyond, complain, read_stdin, say, write_json
@@ -166,7 +168,7 @@ def list_(
         return write_json(page)
     for listed in page["memories"]:
         say_short(listed, reader)
-    _say_rest(page, offset, none="There are no such memories." if tag or scope else memory.nothing_stored())
+    _say_rest(page, offset, none=lambda: "There are no such memories." if tag or scope else memory.nothing_stored())
     return None
 
 
@@ -198,7 +200,7 @@ def trash(memory: CliSession, limit: Limit = 20, offset: Offset = 0, as_json: te
         say_short(listed, reader)
     if page["memories"]:
         complain("To restore one: `steeltrap undo ID`.")
-    _say_rest(page, offset, none="The trash is empty." if memory.has_folder else memory.nothing_stored())
+    _say_rest(page, offset, none=lambda: "The trash is empty." if memory.has_folder else memory.nothing_stored())
     return None
 
 
@@ -215,11 +217,12 @@ def stats(memory: CliSession, as_json: terminal.Json = False) -> None:
     return None
 
 
-def _say_rest(page: dict[str, Any], offset: int, *, none: str) -> None:
-    """Say on stderr what the page doesn't show."""
+def _say_rest(page: dict[str, Any], offset: int, *, none: Callable[[], str]) -> None:
+    """Say on stderr what the page doesn't show. Only an empty store is asked for the sentence `none`, which may read
+    all that is deleted."""
     count, total = len(page["memories"]), page["total"]
     if not total:
-        complain(none)
+        complain(none())
     elif not count:
         complain(beyond(total))
     elif offset + count < total:
@@ -313,6 +316,7 @@ def edit(
     changes: dict[str, Any] = {"scope": scope, "occurred_at": _happened(memory, happened), "pinned": pinned}
     changes["tags"] = [] if no_tags else tag
     old = existing(memory, id)
+    changes |= (without_end := _without_end(old, changes["occurred_at"]))
     draft = None
     if content is not None:
         changes["content"] = read_stdin() if content == "-" else content
@@ -334,8 +338,18 @@ def edit(
     if as_json:
         return write_json(edited)
     say(f"Changed: {short(edited['content'])}")
+    if without_end:
+        say(f"Its end, {Reader.of(memory).time(old['occurred_until'])}, was before the new time, and was removed.")
     advise(f"To take it back: `steeltrap undo {edited['id']}`.")
     return None
+
+
+def _without_end(old: dict[str, Any], happened: str | None) -> dict[str, Any]:
+    """What an update also says where an event moves past its end: there is no option for another."""
+    end = old.get("occurred_until")
+    if happened is None or end is None or not ends_before(read_when(end), read_when(happened)):
+        return {}
+    return {"clear": ["occurred_until"], "version": old["version"]}
 
 
 class _Draft:

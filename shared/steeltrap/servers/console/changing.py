@@ -16,6 +16,8 @@ from typing import Any, Final, NamedTuple
 
 from ...errors import InvalidInput, NotFound, SteeltrapError, Throttled, Unavailable
 from ...model import JsonObject
+from ...record import read_when
+from ...text.dates import ends_before
 from ...text.limits import check_scope
 from ...text.matching import fold_tag
 from .reading import difference
@@ -89,8 +91,13 @@ def edit(request: PageRequest) -> Reply:
         return Redirect(url(memory_url(memory["id"]), said="saved"))
     if memory["version"] != version:
         return _both_texts(request, memory)
+    without_end = _is_past_end(memory, changes.get("happened"))
     try:
-        request.ask("update", id=memory["id"], version=version, **_arguments(request, changes))
+        arguments = _arguments(request, changes)
+        if without_end:
+            # The form has no field for another end: the whole event moves.
+            arguments["clear"] = [*arguments.get("clear", ()), "occurred_until"]
+        request.ask("update", id=memory["id"], version=version, **arguments)
     except SteeltrapError as error:
         if error.code == "conflict":
             return _both_texts(request, request.ask("get", id=request.id))
@@ -98,7 +105,18 @@ def edit(request: PageRequest) -> Reply:
             raise
         values = {"kept": _form(request), "id": memory["id"], "version": version, "error": error.message, "once": ""}
         return Page(template="edit.html", values=values, status=400)
-    return Redirect(url(memory_url(memory["id"]), said="saved"))
+    return Redirect(url(memory_url(memory["id"]), said="saved-without-end" if without_end else "saved"))
+
+
+def _is_past_end(memory: JsonObject, happened: str | None) -> bool:
+    """Whether a new time lies after the stored end. What is no time is refused by the update."""
+    end = memory.get("occurred_until")
+    if not happened or end is None:
+        return False
+    try:
+        return ends_before(read_when(end), read_when(happened))
+    except ValueError:
+        return False
 
 
 def pin(request: PageRequest) -> Reply:
