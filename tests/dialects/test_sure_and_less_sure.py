@@ -223,6 +223,7 @@ def test_of_an_address_alone_another_with_its_words_is_not_sure(
         ("what does error E1043 mean?", "E1042 means that the filter is clogged.", "E1043 means a leak."),
         ("What is in locker B-14?", "The skis are in locker B-13.", "The tent is in locker B-14."),
         ("Is room b7 booked?", "Room B8 is booked for the workshop.", "Room B7 is booked for a party."),
+        ("Is room 205 booked?", "Room 204 is booked for the workshop.", "Room 205 is booked for a party."),
         ("What runs on 10.0.0.7?", "The build server runs on 10.0.0.8.", "The printer runs on 10.0.0.7."),
         ("When was v2.3.1 released?", "We released v2.1.3 on Monday.", "We released v2.3.1 on Friday."),
         ("What does src/app/main.py do?", "app/src/main.py starts it.", "src/app/main.py starts the tests."),
@@ -246,6 +247,8 @@ def test_of_what_no_memory_has_another_of_its_kind_is_less_sure(
     [
         ("Which port has the VPN, UDP1194?", "The VPN has port 1194."),
         ("Which iPhone15 do I have?", "I have a blue iPhone 15."),
+        ("Do I run 10 km on Sundays?", "I run 5 km on Sundays."),
+        ("What did we plan for summer 2026?", "For summer 2025 we planned a trip to Porto."),
         ("Do I take B12?", "I take B12 in the morning, and B6 at night."),
         ("Which Python do we use, 3.12.1?", "We use Python 3.11.4 in production."),
         ("When was 2.1.3 released?", "We released v2.1.3 on Monday."),

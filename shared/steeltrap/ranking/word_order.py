@@ -96,25 +96,35 @@ def is_address(query: str) -> bool:
     return not _MARKS.isdisjoint(bare) and ("@" in bare or _NAMES_ITSELF.search(bare) is not None)
 
 
-_CODE: Final = lazy_pattern(r"(?<![\w-])([^\W\d_]{1,5})(-?)([0-9]+)(?![\w-])")
-"""Up to five letters and a number, together or with a hyphen between: AY133, OPS-222."""
+_CODE: Final = lazy_pattern(
+    r"(?<![\w-])(?:([^\W\d_]{1,5})(-?)([0-9]+)|([^\W\d_]{2,20}) #?(?!(?:19|20)[0-9]{2}\b)([0-9]{3,}))"
+    r"(?![\w-]|[.,:/][0-9])"
+)
+"""Up to five letters and a number, together or with a hyphen between, such as AY133 and OPS-222; or a word and a number
+of three digits that is no year, such as room 205. Smaller numbers after a word are mostly quantities."""
+Code = tuple[str, str]
+"""The letters of a code in lower case, and its number."""
 
 
-def unknown_codes(query: str, frequencies: Mapping[str, int]) -> frozenset[tuple[str, str]]:
-    """The codes of a query that no memory has, each as its letters and its number. `frequencies` says how many memories
-    have each token of the query."""
-    codes = ((letters.casefold(), hyphen, number) for letters, hyphen, number in _CODE.findall(query))
-    return frozenset(
-        (letters, number)
-        for letters, hyphen, number in codes
-        if not frequencies.get(number if hyphen else letters + number)
-    )
+def _codes(text: str) -> list[tuple[Code, str]]:
+    """The codes of a text, each with the token that tells whether any memory has it."""
+    codes = []
+    for letters, hyphen, joined, word, apart in _CODE.findall(text):
+        if word.casefold() not in STOP_WORDS:
+            name, number = (letters or word).casefold(), joined or apart
+            codes.append(((name, number), number if hyphen or word else name + number))
+    return codes
 
 
-def has_another_code(text: str, codes: Set[tuple[str, str]]) -> bool:
+def unknown_codes(query: str, frequencies: Mapping[str, int]) -> frozenset[Code]:
+    """The codes of a query that no memory has. `frequencies` says how many memories have each token of the query."""
+    return frozenset(code for code, token in _codes(query) if not frequencies.get(token))
+
+
+def has_another_code(text: str, codes: Set[Code]) -> bool:
     """Whether a text has the letters of one of some codes with another number, and none of these codes: AY132 for
     AY133."""
-    in_text = {(letters.casefold(), number) for letters, _, number in _CODE.findall(text)}
+    in_text = {code for code, _ in _codes(text)}
     same_letters = {letters for letters, _ in codes} & {letters for letters, _ in in_text}
     return bool(same_letters) and codes.isdisjoint(in_text)
 
