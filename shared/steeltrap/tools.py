@@ -207,8 +207,8 @@ class Toolset:
         answer: Any = None,
         **rest: Any,
     ) -> Callable[[Callable[[Call, Any], Any]], Callable[[Call, Any], Any]]:
-        """Register a function `(call, input: Model) -> answer` as a tool. One that writes JSON names its model as
-        `answer`."""
+        """Register a function `(call, input: Model) -> answer` as a tool. One that writes JSON names the model of
+        it as `answer`."""
 
         def register(run: Callable[[Call, Any], Any]) -> Callable[[Call, Any], Any]:
             hints = get_type_hints(run)
@@ -223,7 +223,6 @@ class Toolset:
                 input=hints[parameter],
                 run=run,
                 answer=answer or hints["return"],
-                writes_json=answer is not None,
                 examples=examples,
                 **rest,
             )

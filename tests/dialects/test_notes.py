@@ -199,6 +199,7 @@ def test_the_conversation_is_searched_only_on_request_and_only_the_current_one(
 def test_conversations_that_are_closed_are_no_saved_notes(agent: Callable[..., Any], clock: SettableClock) -> None:
     here = agent("ana", "here")
     say(here, "My train leaves at nine", conversation="here")
+    assert here("notes.memory_search", query="train").outcome.message == "No note is stored yet."
     assert closed(here, clock)
     nothing = here("notes.memory_search", query="train")
     assert (nothing.body, nothing.outcome.kind) == ([], "nothing_stored")

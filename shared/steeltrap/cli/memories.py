@@ -345,7 +345,7 @@ def edit(
 
 
 def _without_end(old: dict[str, Any], happened: str | None) -> dict[str, Any]:
-    """What an update also says where an event moves past its end: there is no option for another."""
+    """The arguments that remove the end of an event which moves past it: there is no option for another end."""
     end = old.get("occurred_until")
     if happened is None or end is None or not ends_before(read_when(end), read_when(happened)):
         return {}

@@ -134,21 +134,16 @@ def _lift_literal(call: Call, scored: "Scored", passed: "Column", query: str) ->
 
 def names_another(call: Call, scored: "Scored", passed: "Column", query: str) -> bool:
     """Whether a query is an address, a version or a path, and no memory that was read for it has it word for word; or
-    has such, or a code such as AY133, which no memory has, and the best memory has AY132."""
+    asks for a code such as AY133, which no memory has, and the best one has AY132."""
     if call.rules.ranking.literal <= 0 or "literal" in scored.boosts:
         return False
-    from ..ranking import word_order
+    from ..ranking.word_order import asks_for_another, has_code, is_address
 
-    is_marked = _MARKED.search(query) is not None
-    if is_marked and word_order.is_address(query):
+    if _MARKED.search(query) and is_address(query):
         return True
-    codes = word_order.unknown_codes(query, scored.candidates.frequencies)
-    addresses = word_order.addresses(query) if is_marked else []
-    best = scored.leading(passed, 1) if codes or addresses else []
-    return any(
-        word_order.has_another_code(text, codes) or word_order.has_another_address(text, addresses)
-        for text in _texts(call, scored, best, searchable_text)
-    )
+    best = scored.leading(passed, 1) if has_code(query) else []
+    texts = _texts(call, scored, best, searchable_text)
+    return any(asks_for_another(query, scored.candidates.frequencies, text) for text in texts)
 
 
 def _lift_by_order(call: Call, scored: "Scored", passed: "Column", query: str) -> None:

@@ -9,8 +9,8 @@ auxiliary are gone: "Bruno report to", "reports to Bruno". Other languages put t
 English is read. A module of its own: few searches need it.
 """
 
-from collections.abc import Mapping, Sequence, Set
-from itertools import chain
+from collections.abc import Mapping, Sequence
+from itertools import chain, islice
 from typing import Final
 
 from ..model.frozen import frozen
@@ -96,52 +96,54 @@ def is_address(query: str) -> bool:
     return not _MARKS.isdisjoint(bare) and ("@" in bare or _NAMES_ITSELF.search(bare) is not None)
 
 
+_LETTER: Final = r"A-Za-z\u00c0-\u024f"
 _CODE: Final = lazy_pattern(
-    r"(?<![\w-])(?:([^\W\d_]{1,5})(-?)([0-9]+)|([^\W\d_]{2,20}) #?(?!(?:19|20)[0-9]{2}\b)([0-9]{3,}))"
-    r"(?![\w-]|[.,:/][0-9])"
+    rf"(?<![{_LETTER}0-9_.-])(?:([{_LETTER}]{{1,5}})(-?)([0-9]+(?:-[0-9]+)*)|v?([0-9]+(?:\.[0-9]{{1,3}}){{2,3}}))"
+    rf"(?![{_LETTER}0-9_-]|[.,:/][0-9])"
 )
-"""Up to five letters and a number, together or with a hyphen between, such as AY133 and OPS-222; or a word and a number
-of three digits that is no year, such as room 205. Smaller numbers after a word are mostly quantities."""
-Code = tuple[str, str]
-"""The letters of a code in lower case, and its number."""
+"""Up to five letters and numbers, together or with hyphens between, such as AY133, OPS-222 and INV-2024-001; or three
+or four numbers with dots, such as 10.0.0.7 and v2.3.1."""
+_MOST_CODES: Final = 8
+"""Codes of a question that are compared, the first ones."""
+Code = tuple[str, tuple[str, ...]]
+"""The letters of a code in lower case, none of one with dots, and its numbers."""
 
 
-def _codes(text: str) -> list[tuple[Code, str]]:
-    """The codes of a text, each with the token that tells whether any memory has it."""
-    codes = []
-    for letters, hyphen, joined, word, apart in _CODE.findall(text):
-        if word.casefold() not in STOP_WORDS:
-            name, number = (letters or word).casefold(), joined or apart
-            codes.append(((name, number), number if hyphen or word else name + number))
+def _codes(text: str) -> dict[Code, tuple[str, ...]]:
+    """The codes of a text, each with the tokens that tell whether any memory has it; none of one with dots, whose
+    numbers others have in another order."""
+    codes: dict[Code, tuple[str, ...]] = {}
+    for letters, hyphen, numbers, dotted in _CODE.findall(text):
+        parts = tuple((dotted or numbers).split("." if dotted else "-"))
+        joined = () if dotted or hyphen else (letters.casefold() + parts[0], *parts[1:])
+        codes[letters.casefold(), parts] = () if dotted else joined or parts
     return codes
 
 
-def unknown_codes(query: str, frequencies: Mapping[str, int]) -> frozenset[Code]:
-    """The codes of a query that no memory has. `frequencies` says how many memories have each token of the query."""
-    return frozenset(code for code, token in _codes(query) if not frequencies.get(token))
+def asks_for_another(query: str, frequencies: Mapping[str, int], text: str) -> bool:
+    """Whether a question has a code that no memory has, and a text none of the question's, but one of the same kind:
+    AY132 for AY133, or 10.0.0.8 for 10.0.0.7. `frequencies` says how many memories have each token of the query.
 
-
-def has_another_code(text: str, codes: Set[Code]) -> bool:
-    """Whether a text has the letters of one of some codes with another number, and none of these codes: AY132 for
-    AY133."""
-    in_text = {code for code, _ in _codes(text)}
-    same_letters = {letters for letters, _ in codes} & {letters for letters, _ in in_text}
-    return bool(same_letters) and codes.isdisjoint(in_text)
-
-
-def addresses(text: str) -> list[str]:
-    """The words of a text that are addresses, versions or paths."""
-    return [word for word in text.split() if not _MARKS.isdisjoint(word) and is_address(word)]
-
-
-def has_another_address(text: str, wanted: Sequence[str]) -> bool:
-    """Whether a text has an address that shares half of its parts with one of some others, and none of these:
-    192.168.10.1 for 192.168.1.10."""
-    others = addresses(text[:_MOST_READ])
-    if {_spaced(other) for other in others} & {_spaced(each) for each in wanted}:
+    What is said beside a question ("I am on OPS-222. How do we name branches?") is not asked for.
+    """
+    asked = [sentence for sentence in sentences(query) if sentence.rstrip().endswith(("?", "\uff1f"))]
+    codes = dict(islice(_codes("\n".join(asked) or query).items(), _MOST_CODES))
+    in_text = _codes(text).keys() if codes else set()
+    if not in_text or not in_text.isdisjoint(codes):
         return False
-    parts = [set(runs(each)) for each in wanted]
-    return any(2 * len(mine & set(runs(other))) >= len(mine) for mine in parts for other in others)
+    unknown = [code for code, tokens in codes.items() if not tokens or not all(map(frequencies.get, tokens))]
+    return any(_are_of_a_kind(code, other) for code in unknown for other in in_text)
+
+
+def has_code(text: str) -> bool:
+    """Whether a text has a code such as AY133, OPS-222 or 10.0.0.7."""
+    return _CODE.search(text) is not None
+
+
+def _are_of_a_kind(code: Code, other: Code) -> bool:
+    """Whether two codes have the same letters, or, of those with dots, half of the first one's numbers."""
+    (letters, numbers), (others_letters, others_numbers) = code, other
+    return letters == others_letters and (letters != "" or 2 * len({*numbers} & {*others_numbers}) >= len({*numbers}))
 
 
 def _spaced(text: str) -> str:

@@ -91,6 +91,7 @@ class SearchView(Answer):
     "read",
     needs="index",
     answer=SearchView,
+    writes_json=True,
     examples=(
         {"query": "what theme does the user like?", "limit": 5},
         {"query": "deploy keys", "scope": "work", "tags": ["infra"], "why": True},

@@ -5,6 +5,7 @@ and deduplicated. Episodes are not notes: like turns, they belong to their conve
 """
 
 from dataclasses import replace
+from functools import partial
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
@@ -96,8 +97,17 @@ def memory_search(call: Call, input: SearchInput) -> list[NoteView]:
     notes = Filter(tags=tuple(tag.lower() for tag in input.tags or ()), episodes=False)
     with_turns = input.include_conversation and call.caller.conversation_id is not None
     filter = replace(notes, include_turns=True, turns_of=call.caller.conversation_id) if with_turns else notes
+    nothing_stored = partial(reading.nothing_stored, call, notes, "No note", messages=False)
     result = searching.search(
-        call, Search(query=input.query, limit=limit, filter=filter, precision="related", said_once=True)
+        call,
+        Search(
+            query=input.query,
+            limit=limit,
+            filter=filter,
+            precision="related",
+            said_once=True,
+            nothing_stored=nothing_stored,
+        ),
     )
     result.check_answered()
     hits, outcome = result.hits, result.outcome
