@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from clock import SettableClock
 from embedding import HashedWords
-from steeltrap.engine import saving
+from steeltrap.engine import exporting, saving
 from steeltrap.invoke import Door, Result
 from steeltrap.model import Caller, JsonObject, UserRef
 from steeltrap.stores.files.folder import FolderFiles
@@ -64,6 +64,7 @@ class World:
     def invoke(self, tool: Tool | str, arguments: object, caller: Caller = EVE) -> Result:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(saving, "uuid4", lambda: UUID(int=next(self.numbers), version=4))
+            patch.setattr(exporting, "token_hex", lambda size: f"{next(self.numbers):0{2 * size}x}")
             return self.door.invoke(tool, arguments, caller)
 
 

@@ -141,8 +141,9 @@ def names_another(call: Call, scored: "Scored", passed: "Column", query: str) ->
 
     if _MARKED.search(query) and is_address(query):
         return True
-    best = scored.leading(passed, 1) if has_code(query) else []
-    texts = _texts(call, scored, best, searchable_text)
+    if not has_code(query):
+        return False
+    texts = _texts(call, scored, scored.leading(passed, 1), searchable_text)
     return any(asks_for_another(query, scored.candidates.frequencies, text) for text in texts)
 
 
