@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from .errors import InvalidInput
 from .model import Import, Importance, JsonObject, Link, Memory, Message, When
-from .text.dates import start_of
+from .text.dates import ends_before, start_of
 from .text.patterns import lazy_pattern
 
 if TYPE_CHECKING:
@@ -156,6 +156,15 @@ def read_time(text: str, zone: tzinfo | None = UTC) -> datetime:
         return when if isinstance(when, datetime) else start_of(when, zone)
     except OverflowError:
         raise ValueError(_OUTSIDE) from None
+
+
+def moves_past_end(memory: JsonObject, begin: str | None) -> bool:
+    """Whether a time that a memory gets, if it gets one, lies after the end that its record has. Raises ValueError for
+    what is no time."""
+    end = memory.get("occurred_until")
+    if not begin or end is None:
+        return False
+    return ends_before(read_when(end), read_when(begin))
 
 
 def read_when(text: str) -> When:

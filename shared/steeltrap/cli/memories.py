@@ -14,8 +14,7 @@ from typing import Annotated, Any, Final
 import typer
 
 from ..errors import InvalidInput, MemoryNotFound, NotFound, SteeltrapError
-from ..record import read_when
-from ..text.dates import ends_before
+from ..record import moves_past_end, read_when
 from ..text.limits import canonical
 from . import terminal
 from .session import CliSession, advise, beyond, complain, read_stdin, say, write_json
@@ -346,10 +345,7 @@ def edit(
 
 def _without_end(old: dict[str, Any], happened: str | None) -> dict[str, Any]:
     """The arguments that remove the end of an event which moves past it: there is no option for another end."""
-    end = old.get("occurred_until")
-    if happened is None or end is None or not ends_before(read_when(end), read_when(happened)):
-        return {}
-    return {"clear": ["occurred_until"], "version": old["version"]}
+    return {"clear": ["occurred_until"], "version": old["version"]} if moves_past_end(old, happened) else {}
 
 
 class _Draft:

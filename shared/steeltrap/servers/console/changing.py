@@ -16,8 +16,7 @@ from typing import Any, Final, NamedTuple
 
 from ...errors import InvalidInput, NotFound, SteeltrapError, Throttled, Unavailable
 from ...model import JsonObject
-from ...record import read_when
-from ...text.dates import ends_before
+from ...record import moves_past_end
 from ...text.limits import check_scope
 from ...text.matching import fold_tag
 from .reading import difference
@@ -110,11 +109,8 @@ def edit(request: PageRequest) -> Reply:
 
 def _is_past_end(memory: JsonObject, happened: str | None) -> bool:
     """Whether a new time lies after the stored end. What is no time is refused by the update."""
-    end = memory.get("occurred_until")
-    if not happened or end is None:
-        return False
     try:
-        return ends_before(read_when(end), read_when(happened))
+        return moves_past_end(memory, happened)
     except ValueError:
         return False
 

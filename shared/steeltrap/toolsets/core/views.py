@@ -153,8 +153,8 @@ def listed_view(memory: Memory) -> MemoryView:
 
 
 def hit_body(hit: Hit, *, why: bool) -> JsonObject:
-    """A found memory as the JSON of a `HitView`, with why it is there on request. To make and dump
-    a model for each of ten would add a twentieth to a search."""
+    """A found memory as the JSON of a `HitView`, with why it is there on request. To make and dump a model
+    for each of ten would add a twentieth to a search."""
     memory = hit.memory
     values = _fields(memory, confidence=hit.confidence)
     if hit.preview is not None:

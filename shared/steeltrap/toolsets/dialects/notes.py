@@ -120,7 +120,10 @@ def memory_search(call: Call, input: SearchInput) -> list[NoteView]:
     texts = passages(call, input.query, [hit.memory for hit in hits])
     if parts := sum(text != hit.memory.content for hit, text in zip(hits, texts, strict=True)):
         outcome = replace(outcome, message=f"{outcome.message} The best part of {parts} long ones is shown.")
-    call.outcome = _of_notes(call, outcome, notes)
+    if outcome.kind is OutcomeKind.FILTERED_OUT and not notes.tags:
+        # Without tags it only means that episodes were filtered out: there is no note.
+        outcome = Outcome(kind=OutcomeKind.NOTHING_STORED, message=nothing_stored())
+    call.outcome = outcome
     return [_view(hit, text) for hit, text in zip(hits, texts, strict=True)]
 
 
@@ -186,14 +189,6 @@ def memory_delete(call: Call, input: DeleteInput) -> WrittenView:
 def _check_content(content: str) -> None:
     if not content.strip():
         raise InvalidInput("content must not be empty")
-
-
-def _of_notes(call: Call, outcome: Outcome, notes: Filter) -> Outcome:
-    """Without tags, `filtered_out` only means that episodes were filtered out: there is no note."""
-    if outcome.kind is not OutcomeKind.FILTERED_OUT or notes.tags:
-        return outcome
-    nothing = reading.nothing_stored(call, notes, "No note", messages=False)
-    return Outcome(kind=OutcomeKind.NOTHING_STORED, message=nothing)
 
 
 def _with_newest(call: Call, notes: Filter, hits: list[Hit], limit: int) -> list[Hit]:
