@@ -153,10 +153,14 @@ class _WhenAsked(Mapping[str, Tool]):
     def __init__(self, modules: Mapping[str, str], registered: Mapping[str, Tool]) -> None:
         self._modules = modules
         self._registered = registered
+        self._imported: dict[str, Tool] = {}
 
     def __getitem__(self, name: str) -> Tool:
+        if (known := self._imported.get(name)) is not None:
+            return known
         __import__(self._modules[name])  # also where it is registered: another thread may be importing the rest
-        return self._registered[name]
+        self._imported[name] = tool = self._registered[name]
+        return tool
 
     def __contains__(self, name: object) -> bool:
         return name in self._modules
@@ -191,7 +195,7 @@ class Toolset:
     modules: Mapping[str, str] = field(default_factory=dict)
     registered: dict[str, Tool] = field(default_factory=dict)
 
-    @property
+    @cached_property
     def tools(self) -> Mapping[str, Tool]:
         """The tools by name, in the order in which clients see them."""
         return _WhenAsked(self.modules, self.registered) if self.modules else self.registered

@@ -217,14 +217,10 @@ class Slots:
 
     def best(self, scores: NDArray[Any], admitted: Mask, count: int | None) -> NDArray[np.intp]:
         """The slots of the `count` best admitted scores; of those that tie for the last place the newest."""
-        slots: NDArray[np.intp] = admitted.nonzero()[0]
-        if count is None or len(slots) <= count:
+        if count is None or np.count_nonzero(admitted) <= count:
+            slots: NDArray[np.intp] = admitted.nonzero()[0]
             return slots
-        # Sorting all would take longer than leaving out what a sample shows to be too low.
-        sample = scores[slots[::_SAMPLED]]
-        if (likely := -(-2 * count // _SAMPLED)) < len(sample) // 2:
-            high = (admitted & (scores >= _at_rank(sample, likely))).nonzero()[0]
-            slots = high if len(high) >= count else slots
+        slots = _maybe_best(scores, admitted, count)
         values = scores[slots]
         least = _at_rank(values, count)
         is_best = values >= least
@@ -281,6 +277,19 @@ class Slots:
             self._speaker_codes[name] = len(self._speakers)
             self._speakers.append(name)
         return self._speaker_codes[name]
+
+
+def _maybe_best(scores: NDArray[Any], admitted: Mask, count: int) -> NDArray[np.intp]:
+    """Admitted slots that include the `count` best. To sort all would take longer than to leave out what a sample shows
+    to be too low."""
+    slots: NDArray[np.intp]
+    sample = scores[::_SAMPLED][admitted[::_SAMPLED]]
+    if (likely := -(-2 * count // _SAMPLED)) < len(sample) // 2:
+        slots = (admitted & (scores >= _at_rank(sample, likely))).nonzero()[0]
+        if len(slots) >= count:
+            return slots
+    slots = admitted.nonzero()[0]
+    return slots
 
 
 def _at_rank(values: NDArray[Any], rank: int) -> Any:

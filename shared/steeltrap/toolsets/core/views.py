@@ -233,7 +233,11 @@ def _fields(memory: Memory, *, confidence: float | None) -> dict[str, Any]:
     """The fields of a memory's view but for its links, in their order, without those that have their default."""
     own = list(_values(memory))
     own[_CONFIDENCE] = confidence
-    values = {name: value for name, value, default in zip(_NAMES, own, _DEFAULTS, strict=True) if value != default}
+    values = {
+        name: value
+        for name, value, default in zip(_NAMES, own, _DEFAULTS, strict=True)
+        if value is not default and value != default
+    }
     if memory.messages:
         if memory.source == "conversation":
             # A turn's one message says again what its content says.
