@@ -26,7 +26,8 @@ _WORD: Final = lazy_pattern(r"[^\W\d_]+(?:['\u2019]s\b)?")
 _HUMP: Final = lazy_pattern(r"(?<=[a-z])(?=[A-Z])")
 """Between the words of a name such as TypeScript."""
 _LOOKS_SHORT: Final = lazy_pattern(r"[A-Z]{2}")
-_LOOKS_LONG: Final = lazy_pattern(r"[^\W\d_]-[^\W\d_]|(?<![\w'\u2019])(?:[A-Z][\w'\u2019]+ ){2}[A-Z]")
+_HYPHENED: Final = lazy_pattern(r"[^\W\d_]-[^\W\d_]")
+_TITLED: Final = lazy_pattern(r"(?<![\w'\u2019])(?:[A-Z][\w'\u2019]+ ){2}[A-Z]")
 
 
 @frozen
@@ -48,7 +49,7 @@ class Abbreviations:
             return ""
         shorts = [short for short in _shorts(text) if len(short) > 2][:_MOST_SHORT]
         longs = (long_form(short, self.long) for short in shorts)
-        return next(filter(_LOOKS_LONG.search, longs), "")
+        return next(filter(_looks_long, longs), "")
 
 
 def abbreviations(query: str, frequencies: Mapping[str, int]) -> Abbreviations | None:
@@ -58,8 +59,13 @@ def abbreviations(query: str, frequencies: Mapping[str, int]) -> Abbreviations |
         return None
     if _LOOKS_SHORT.search(query):
         short = tuple(word for word in _shorts(query) if not any(map(frequencies.get, tokens(word))))
-    long = query if _LOOKS_LONG.search(query) else ""
+    long = query if _looks_long(query) else ""
     return Abbreviations(short=short, long=long) if short or long else None
+
+
+def _looks_long(text: str) -> bool:
+    """Whether a text has a long form as one is written, "write-ahead log" or "New Year's Eve"."""
+    return ("-" in text and _HYPHENED.search(text) is not None) or _TITLED.search(text) is not None
 
 
 def _shorts(text: str) -> list[str]:

@@ -207,21 +207,30 @@ def _asks_before(sentence: str) -> bool:
     return last > 0 and re.search(_HAPPENED, sentence[:last]) is not None
 
 
-_SEVERAL: Final = lazy_pattern(
-    r"\b(?:what|which|who|where) (?:are|were) (?!you\b|we\b|i\b|they\b)"
-    r"|\bwhich (?:other |different )?(?!(?:has|is|was|does|this|bus|gas|class|process|address|boss|business)\b)\w+s\b"
-    r"|\bwhat (?:other |different |kinds of |sorts of )?\w+s (?:do|did|are|were|have|can|should|must|may|will|would)\b"
-    r"|\bwhat (?:do|did) (?:we|you|i) (?:all )?(?:know|remember|have) (?:about|on|of)\b"
-    r"|\b(?:summari[sz]e|everything about|tell me about|all of (?:my|the|our))\b|^\W*(?:please |can you )?list\b"
-    r"|\band (?:what|when|where|who|whom|why|how|which|to whom)\b"
-    r"|\b(?:wer|was|welche) alles\b|\bwelche \w+e[nr]\b|\bund (?:was|wann|wie|wo|wer|warum)\b"
-    r"|\b(?:quiénes|cuáles)\b|\bqué \w+s\b|\by (?:qué|cuándo|cuánto|cómo|quién|dónde)\b"
-)
+_SEVERAL: Final = {
+    "re ": r"\b(?:what|which|who|where) (?:are|were) (?!you\b|we\b|i\b|they\b)",
+    "which ": r"\bwhich (?:other |different )?"
+    r"(?!(?:has|is|was|does|this|bus|gas|class|process|address|boss|business)\b)\w+s\b",
+    "what ": r"\bwhat (?:other |different |kinds of |sorts of )?"
+    r"\w+s (?:do|did|are|were|have|can|should|must|may|will|would)\b",
+    "what d": r"\bwhat (?:do|did) (?:we|you|i) (?:all )?(?:know|remember|have) (?:about|on|of)\b",
+    "summari": r"\bsummari[sz]e\b",
+    "about": r"\b(?:everything|tell me) about\b",
+    "all of ": r"\ball of (?:my|the|our)\b",
+    "list": r"^\W*(?:please |can you )?list\b",
+    "and ": r"\band (?:what|when|where|who|whom|why|how|which|to whom)\b",
+    "alles": r"\b(?:wer|was|welche) alles\b",
+    "welche ": r"\bwelche \w+e[nr]\b",
+    "und ": r"\bund (?:was|wann|wie|wo|wer|warum)\b",
+    **_of_words("quiénes|cuáles", ()),
+    "qué ": r"\bqué \w+s\b",
+    "y ": r"\by (?:qué|cuándo|cuánto|cómo|quién|dónde)\b",
+}
 
 
 def asks_for_several(query: str) -> bool:
     """Whether a query asks for a list, all about something, or two things at once; English, German and Spanish."""
-    return _SEVERAL.search(query.lower()) is not None
+    return _matches(_SEVERAL, query.lower())
 
 
 _LATEST: Final = {

@@ -103,6 +103,7 @@ _CODE: Final = lazy_pattern(
 )
 """Up to five letters and numbers, together or with hyphens between, such as AY133, OPS-222 and INV-2024-001; or three
 or four numbers with dots, such as 10.0.0.7 and v2.3.1."""
+_DIGIT: Final = lazy_pattern("[0-9]")
 _MOST_CODES: Final = 8
 """Codes of a question that are compared, the first ones."""
 Code = tuple[str, tuple[str, ...]]
@@ -137,7 +138,8 @@ def asks_for_another(query: str, frequencies: Mapping[str, int], text: str) -> b
 
 def has_code(text: str) -> bool:
     """Whether a text has a code such as AY133, OPS-222 or 10.0.0.7."""
-    return _CODE.search(text) is not None
+    # Few questions have a digit; to look for one takes a tenth of the time.
+    return _DIGIT.search(text) is not None and _CODE.search(text) is not None
 
 
 def _are_of_a_kind(code: Code, other: Code) -> bool:
