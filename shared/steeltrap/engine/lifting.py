@@ -25,6 +25,8 @@ _READ_FOR_ABBREVIATIONS: Final = 20
 """Memories, the best ones, that are read for the long form of an abbreviation, or the reverse."""
 _ALL_WORDS: Final = 0.8
 """From this share of the query's words on, a memory may have the whole query literally."""
+_SAME_WORDS: Final = 0.98
+"""From this semantic score on, a memory may have the same words, in whatever order."""
 _MARKED: Final = lazy_pattern('[0-9"`\u201c\u00ab\u300c._/\\\\@:#+=~&](?=[^\\s])')
 """A mark that a word has inside, a digit, or the start of a quotation."""
 _READ_FOR_NAMES: Final = 3
@@ -83,10 +85,12 @@ def _ends(newer: Mapping[str, str], ids: Iterable[str]) -> dict[str, str]:
     return end
 
 
-def lift_by_wording(call: Call, scored: "Scored", passed: "Column", query: str, memories: int) -> None:
+def lift_by_wording(
+    call: Call, scored: "Scored", passed: "Column", query: str, memories: int, *, names_days: bool
+) -> None:
     """Lift those of so many memories whose text fits the words of a query better than the scores tell."""
     _lift_abbreviated(call, scored, passed, query, memories)
-    _lift_literal(call, scored, passed, query)
+    _lift_literal(call, scored, passed, query, names_days)
     _lift_by_order(call, scored, passed, query)
 
 
@@ -108,22 +112,25 @@ def _lift_abbreviated(call: Call, scored: "Scored", passed: "Column", query: str
 
 
 def _may_be_literal(scored: "Scored", query: str) -> bool:
-    """Whether a candidate may have the whole query: few memories are questions, and those are near it in meaning."""
-    if query.rstrip().endswith(("?", "\uff1f")) and scored.semantic.max(initial=0.0) < _ALL_WORDS:
+    """Whether a candidate may have the whole query: few memories are questions, and those are near it in meaning. One
+    that is longer than most says all of it by its meaning, and scores less by its words."""
+    nearest = scored.semantic.max(initial=0.0)
+    if query.rstrip().endswith(("?", "\uff1f")) and nearest < _ALL_WORDS:
         return False
-    return scored.says_all(_ALL_WORDS)
+    return bool(nearest >= _SAME_WORDS) or scored.says_all(_ALL_WORDS)
 
 
-def _lift_literal(call: Call, scored: "Scored", passed: "Column", query: str) -> None:
+def _lift_literal(call: Call, scored: "Scored", passed: "Column", query: str, names_days: bool) -> None:
     """Lift memories that have the query, or its identifiers and quotations, word for word."""
     weight = call.rules.ranking.literal
-    if weight <= 0 or not (_MARKED.search(query) or _may_be_literal(scored, query)):
+    if weight <= 0 or not (names_days or _MARKED.search(query) or _may_be_literal(scored, query)):
         return
     from ..ranking.word_order import is_address, literals, share_each
 
     literal = literals(query)
-    # Of what names itself, a long memory may say all, and score less than a short one that says some.
-    least = 0.0 if is_address(query) else _ALL_WORDS
+    # Of what names itself, a long memory may say all, and score less than a short one that says some. Where days are
+    # named, they are looked for too, and what has none of them scores less.
+    least = 0.0 if names_days or is_address(query) else _ALL_WORDS
     places = scored.wordiest(passed, least) if literal.whole else []
     if not places:
         return

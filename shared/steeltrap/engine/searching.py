@@ -157,7 +157,8 @@ def _rank(call: Call, request: Search, plan: _Plan, matches: Matches) -> _Rankin
     if plan.is_wordless:
         passed = passed[:0]
     if query.by_term:
-        lift_by_wording(call, scored, passed, request.query, matches.admitted)
+        names_days = plan.named_days is not None
+        lift_by_wording(call, scored, passed, request.query, matches.admitted, names_days=names_days)
         if request.filter.include_superseded and asks_for_past(request.query):
             lift_past(call, scored)
         if matches.degraded is None:

@@ -35,7 +35,8 @@ class Weights:
     recency        for the last of what fits about as well, if the query asks for the latest, or the first if for that
     abbreviation   for a memory that has the long form of the query's short one, or the reverse
     name           of the score of a memory that has a name, for others with it that the query doesn't mention
-    literal        for a memory that has the whole query literally; a fifth of it for its identifiers and quotations
+    literal        for a memory that has the whole query literally; twice that for one that is the query, a fifth of it
+                   for its identifiers and quotations
     """
 
     vector: float = 0.7

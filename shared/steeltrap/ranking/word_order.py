@@ -31,6 +31,8 @@ _AUXILIARIES: Final = _DO | _BE | frozenset("has have had will would can could s
 _PERSONS: Final = frozenset("i me you he him she her it we us they them".split())
 """Words that tell no topic, but can be who does something, or whom it is done to."""
 
+_ITSELF: Final = 2.0
+"""More than what has the query and more can gain by its meaning, which the words of a date are no part of."""
 _PARTS: Final = 0.2
 _NAMES_ITSELF: Final = lazy_pattern(r"[0-9]|[^\W_][._/\\@:#+=~&][^\W]")
 """A digit, or a mark inside a word that no sentence has there."""
@@ -58,10 +60,11 @@ class Literals:
     parts: tuple[str, ...]
 
     def share(self, text: str) -> float:
-        """How much of it a text has literally: 1 for the whole query, 0.2 for all its parts, 0 for nothing."""
+        """How much of it a text has literally: 2 for a text that is the query and no more, 1 for one that has the whole
+        query, 0.2 for all its parts, 0 for nothing."""
         spaced_text = _spaced(text)
         if self.whole and self.whole in spaced_text:
-            return 1.0
+            return _ITSELF if self.whole == spaced_text else 1.0
         return _PARTS * sum(part in spaced_text for part in self.parts) / len(self.parts) if self.parts else 0.0
 
 
