@@ -251,6 +251,30 @@ def test_a_bad_call_whose_id_can_not_be_sent_back_is_answered_with_null(tmp_path
     assert {answer["error"]["code"] for answer in told if answer["id"] is None} == {-32700}
 
 
+def test_a_request_that_is_none_of_json_rpc_is_answered_by_its_id(tmp_path: Path) -> None:
+    begin = [message(1, "initialize", **_HELLO), message(None, "notifications/initialized")]
+    bad = [
+        '{"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": ["remember"]}',
+        '{"jsonrpc": "2.0", "id": "three", "method": 5}',
+        '{"id": 4, "method": "ping"}',
+    ]
+    unanswered = [
+        '{"jsonrpc": "2.0", "method": "ping", "params": ["remember"]}',
+        '{"jsonrpc": "2.0", "id": 5, "result": 5}',
+        "[]",
+        "5",
+    ]
+    given = "\n".join([*begin, *bad, *unanswered, message(6, "ping")]).encode()
+    with stdio(tmp_path, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as server:
+        answers, _ = server.communicate(given, timeout=60)
+    told = {answer["id"]: answer.get("error") for answer in map(json.loads, answers.splitlines())}
+    assert set(told) == {1, 2, "three", 4, 6}
+    assert {told[id]["code"] for id in (2, "three", 4)} == {-32600}
+    assert told[2]["message"] == "This is no request of JSON-RPC 2.0: `params`: Input should be an object."
+    assert "`method`" in told["three"]["message"]
+    assert "`jsonrpc`" in told[4]["message"]
+
+
 def test_every_call_of_a_file_is_answered_and_stored_before_the_end(tmp_path: Path) -> None:
     calls = [
         message(at, "tools/call", name="remember", arguments={"content": f"Fact {at} is about falcon {at * 7}."})

@@ -175,6 +175,7 @@ IDEMPOTENCY_KEY: Final = "steeltrap/idempotency_key"
 TIMEZONE: Final = "steeltrap/timezone"
 _PROGRESS_SECONDS: Final = 1.0
 _MAX_DIGITS: Final = 20
+"""Digits of the longest number that is read as one in a message that is no valid JSON. No id has more."""
 _LAST_SECONDS: Final = 120
 """How long calls may go on after stdin has ended. Each has a shorter deadline of its own."""
 
@@ -410,23 +411,35 @@ async def _serve_until_answered(server: Server[Any], incoming: Any, outgoing: An
 
 
 def _refused(error: Exception) -> types.JSONRPCError | None:
-    """The answer to a request that the SDK can't read, such as one with half of a surrogate pair, as of a text that was
-    cut within an emoji. Without one, its client would wait for good. None for a line that asks for no answer or is
-    no JSON at all."""
-    detail = error.errors()[0] if isinstance(error, ValidationError) else None
-    if detail is None or detail["type"] != "json_invalid":
+    """The answer to a request that the SDK can't read: without one, its client would wait for good. None for a line
+    that asks for no answer, or in which no request can be seen."""
+    details = error.errors() if isinstance(error, ValidationError) else []
+    if not details:
         return None
+    first = details[0]
+    if first["type"] == "json_invalid":
+        # Such as half of a surrogate pair, of a text that was cut within an emoji.
+        message = _read_leniently(first["input"])
+        said = f"This is no valid JSON: {first['ctx']['error']}. Send whole Unicode characters, and no huge numbers."
+        error_data = types.ErrorData(code=types.PARSE_ERROR, message=said)
+    else:
+        # The SDK has also tried to read an answer: the result that it misses there comes with the whole message.
+        message = next((each["input"] for each in details if each["type"] == "missing"), None)
+        field = ".".join(map(str, first["loc"][1:]))
+        said = f"This is no request of JSON-RPC 2.0: `{field}`: {first['msg']}."
+        error_data = types.ErrorData(code=types.INVALID_REQUEST, message=said)
+    if not isinstance(message, dict) or "method" not in message or message.get("id") is None:
+        return None
+    return types.JSONRPCError(jsonrpc="2.0", id=_readable_id(message["id"]), error=error_data)
+
+
+def _read_leniently(line: str) -> object:
+    """A message that is no valid JSON as Python reads it, which takes half of a surrogate pair; None where it can't."""
     try:
         # Of a number with thousands of digits Python makes no integer either.
-        message = json.loads(detail["input"], parse_int=lambda text: int(text) if len(text) <= _MAX_DIGITS else nan)
-        given = message["id"] if "method" in message else None
-    except (ValueError, RecursionError, KeyError, TypeError):
+        return json.loads(line, parse_int=lambda text: int(text) if len(text) <= _MAX_DIGITS else nan)
+    except (ValueError, RecursionError):
         return None
-    if given is None:
-        return None
-    said = f"This is no valid JSON: {detail['ctx']['error']}. Send whole Unicode characters, and no huge numbers."
-    error_data = types.ErrorData(code=types.PARSE_ERROR, message=said)
-    return types.JSONRPCError(jsonrpc="2.0", id=_readable_id(given), error=error_data)
 
 
 def _readable_id(given: object) -> types.RequestId | None:
