@@ -244,6 +244,27 @@ def test_a_forgetting_says_how_many_of_the_ids_matched_nothing(ana: Ask) -> None
     assert receipt["message"].endswith("no memory holds the text or names the id. 2 other ids matched no memory.")
 
 
+def test_a_forgetting_by_criteria_tells_of_no_ids_where_another_was_faster(door: Door, ana: Ask) -> None:
+    heron, otter = (told(ana("core.save", content=text, scope="zoo"))["id"] for text in ("The heron", "The otter"))
+
+    class Racing(Around):
+        """Another call forgets the heron once this one has chosen it."""
+
+        is_over = False
+
+        def images(self, *, earlier: bool = False) -> Iterator[Memory]:
+            yield from self._space.images(earlier=earlier)
+            if not self.is_over:
+                type(self).is_over = True
+                told(ana("core.forget", id=heron))
+
+    racing = replace(door, store=Wrapped(door.store, Racing))
+    receipt = racing.invoke("core.forget", {"scope": "zoo"}, Caller(UserRef("ana"), "assistant")).body
+    assert Racing.is_over
+    assert (receipt["forgotten"], receipt["verified"]) == ([otter], True)
+    assert receipt["message"].endswith("no memory holds the text or names the id.")
+
+
 def test_forgetting_without_a_way_of_choosing_is_refused(ana: Ask) -> None:
     for arguments in ({}, {"id": "x", "scope": "work"}, {"merged": True}):
         refused = ana("core.forget", **arguments)

@@ -455,8 +455,8 @@ def forget(call: Call, id: str, *, with_merged: bool = False) -> Receipt:
 def forget_all(call: Call, ids: Sequence[str], *, with_merged: bool = False) -> Receipt:
     """Forget several memories; unknown ones are left out, and counted."""
     distinct_ids = {check_id(id) or id for id in ids}
-    memories = call.space.get([k for k in dict.fromkeys(map(check_id, ids)) if k], deleted=True)
-    receipt = _forget(call, list(memories.values()), with_merged=with_merged)
+    memories = _images(call, [k for k in dict.fromkeys(map(check_id, ids)) if k])
+    receipt = _forget(call, memories, with_merged=with_merged)
     return replace(receipt, unknown=len(distinct_ids) - len(memories))
 
 
@@ -474,7 +474,9 @@ def forget_matching(call: Call, criteria: Filter, *, with_merged: bool = False) 
     receipt = Receipt(ids=[], forgotten_at=call.now())
     for start in range(0, len(doomed_ids), _AT_ONCE):
         try:
-            receipt = _both(receipt, forget_all(call, doomed_ids[start : start + _AT_ONCE], with_merged=with_merged))
+            # Not by `forget_all`: the caller named no ids, so one that is gone meanwhile is no unknown one.
+            memories = _images(call, doomed_ids[start : start + _AT_ONCE])
+            receipt = _both(receipt, _forget(call, memories, with_merged=with_merged))
         except Unavailable:
             if not receipt.ids:
                 raise
@@ -505,6 +507,10 @@ def _sentence(receipt: Receipt) -> str:
     if not receipt.verified:
         return "It is gone; time ran out before the store could be searched for other memories that hold the text."
     return "The store was searched afterwards: no memory holds the text or names the id."
+
+
+def _images(call: Call, ids: Sequence[str]) -> list[Memory]:
+    return list(call.space.get(ids, deleted=True).values())
 
 
 def _forget(call: Call, memories: Sequence[Memory], *, with_merged: bool) -> Receipt:
