@@ -133,7 +133,7 @@ class OverFolder:
             return self._memory
 
     def send(self, call: Call) -> Answer:
-        # Not copied into a dict: what is none is refused there.
+        # Passed on as it is: `invoke` refuses what is no mapping.
         arguments = cast("dict[str, Any]", call.arguments)
         result = self.open().invoke(call.tool, arguments, idempotency_key=call.idempotency_key, timezone=call.timezone)
         if result.error is not None:

@@ -57,7 +57,7 @@ class Memory:
         if self._closed.is_set():
             raise RuntimeError("This memory is closed; open it again with `open_memory`.")
         zone = timezone or self._timezone
-        tool_name(tool)
+        tool = tool_name(tool)
         try:
             sent = as_sent(arguments)
         except SteeltrapError as error:

@@ -195,15 +195,15 @@ def list_deleted(call: Call, *, limit: int, offset: int = 0) -> Page:
 
 
 _LOOKED_AT: Final = 200
-"""How many memories are looked at for one that is a message. Where messages alone are left, the first is one; beside
-that many memories of other projects or of untrusted agents it may not be found."""
+"""How many memories are looked at for a message. If only messages are left, the first one is enough; beyond this many
+memories of other projects or untrusted agents, a message may be missed."""
 
 
 def nothing_stored(call: Call, seen: Filter, subject: str = "Nothing", *, messages: bool = True) -> str:
-    """The sentence where none of the memories that a caller may see is left: whether undo can restore one, and with
-    `messages` whether there are messages of conversations.
+    """The sentence for a caller who may see none of the stored memories. It says whether undo can restore one and, with
+    `messages`, whether messages of conversations are stored.
 
-    It reads what is deleted, so it is for answers that found nothing.
+    Reads what is deleted: only answers that found nothing call it.
     """
     now = call.now()
     has_messages = messages and _has_messages(call, replace(seen, include_turns=True))

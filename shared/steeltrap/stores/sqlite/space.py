@@ -269,13 +269,9 @@ class SqliteSpace:
 
         file = self._file
         with file.reading() as connection:
-            if connection is None:
+            if connection is None or not probes:
                 return [Surroundings(nearest=None) for _ in probes]
-            return (
-                writes.with_vectors(file.index(connection)).look_around(probes, self._now(), floor, top_k)
-                if probes
-                else []
-            )
+            return writes.with_vectors(file.index(connection)).look_around(probes, self._now(), floor, top_k)
 
     def page(self, filter: Filter, *, limit: int, offset: int = 0, happened: Happened | None = None) -> Page:
         with self._file.reading() as connection:
