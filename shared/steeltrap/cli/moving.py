@@ -35,8 +35,8 @@ def move(
     """Move memories and exported files to another place, while they are used.
 
     Each user is moved whole and compared, or not at all. From then on FROM refuses that user's calls and names TO, also
-    in programs that run: give them the new STEELTRAP_STORE. What was moved stays in FROM, to be removed by hand. The
-    exit code is 1 if a user could not be moved; run it again to go on.
+    in programs that run: give them the new STEELTRAP_STORE, or for a folder STEELTRAP_DATA. What was moved stays in
+    FROM, to be removed by hand. The exit code is 1 if a user could not be moved; run it again to go on.
     """
     from ..model import UserRef
     from ..runtime import moving
