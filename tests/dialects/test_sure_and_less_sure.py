@@ -266,6 +266,19 @@ def test_of_what_no_memory_has_another_of_its_kind_is_less_sure(
     assert (hit["content"], hit.get("less_sure")) == (itself, None)
 
 
+def test_a_code_that_only_memories_out_of_the_filter_have_makes_no_other_sure(ana: Ask) -> None:
+    saved(ana, *FACTS, "AY132 leaves from gate 25.")
+    ana("core.save", content="AY133 leaves from gate 7.", scope="elsewhere")
+    question = {"query": "Which gate does AY133 leave from?", "precision": "likely"}
+    [hit, *_] = ana("core.search", scope="user", **question)["results"]
+    assert (hit["content"], hit["less_sure"]) == ("AY132 leaves from gate 25.", True)
+    [hit, *_] = ana("core.search", **question)["results"]
+    assert (hit["content"], hit.get("less_sure")) == ("AY133 leaves from gate 7.", None)
+    ana("core.save", content="The bus AY133 is late.", scope="user/bus")
+    [hit, *_] = ana("core.search", scope="user", **question)["results"]
+    assert hit.get("less_sure") is None
+
+
 @pytest.mark.parametrize(
     ("query", "fact"),
     [

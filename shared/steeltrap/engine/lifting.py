@@ -139,19 +139,33 @@ def _lift_literal(call: Call, scored: "Scored", passed: "Column", query: str, na
         scored.add("literal", places, [weight * share for share in shares])
 
 
-def names_another(call: Call, scored: "Scored", passed: "Column", query: str) -> bool:
-    """Whether a query is an address, a version or a path, and no memory that was read for it has it word for word; or
-    asks for a code such as AY133, which no memory has, and the best one has AY132."""
+def names_another(call: Call, scored: "Scored", passed: "Column", question: str, query: Query) -> bool:
+    """Whether a question is an address, a version or a path, and no memory that was read for it has it word for word;
+    or asks for a code such as AY133, which no memory that the filter admits has, and the best one has AY132."""
     if call.rules.ranking.literal <= 0 or "literal" in scored.boosts:
         return False
     from ..ranking.word_order import asks_for_another, has_code, is_address
 
-    if _MARKED.search(query) and is_address(query):
+    if _MARKED.search(question) and is_address(question):
         return True
-    if not has_code(query):
+    if not has_code(question):
         return False
-    texts = _texts(call, scored, scored.leading(passed, 1), searchable_text)
-    return any(asks_for_another(query, scored.candidates.frequencies, text) for text in texts)
+    text = next(iter(_texts(call, scored, scored.leading(passed, 1), searchable_text)), "")
+    frequencies = scored.candidates.frequencies
+    if asks_for_another(question, frequencies, text):
+        return True
+    # The frequencies are those of all memories. One that the filter leaves out makes another code no better an answer.
+    if query.filter.is_open() or not asks_for_another(question, {}, text):
+        return False
+    return asks_for_another(question, _numbers_within(call, query, frequencies), text)
+
+
+def _numbers_within(call: Call, query: Query, frequencies: Mapping[str, int]) -> dict[str, int]:
+    """The tokens with a digit that a memory which the filter admits has, each counted once."""
+    words = replace(query, embedding=None, per_leg=1, by_term=False, with_superseded=False, during=())
+    numbers = [token for token, count in frequencies.items() if count and any(map(str.isdigit, token))]
+    matches = {token: call.space.search(replace(words, tokens=(token,))) for token in numbers}
+    return {token: 1 for token, found in matches.items() if found.degraded or len(found.candidates)}
 
 
 def _lift_by_order(call: Call, scored: "Scored", passed: "Column", query: str) -> None:

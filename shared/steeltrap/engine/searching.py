@@ -163,7 +163,7 @@ def _rank(call: Call, request: Search, plan: _Plan, matches: Matches) -> _Rankin
             lift_past(call, scored)
         if matches.degraded is None:
             scored.judge(passed)
-            if not _is_date(plan, request.query) and names_another(call, scored, passed, request.query):
+            if not _is_date(plan, request.query) and names_another(call, scored, passed, request.query, plan.query):
                 scored.doubt()
     relevant = _relevant(scored, passed, request, days, matches)
     if request.sort_by == "relevance" and request.precision in ("all", "likely"):
