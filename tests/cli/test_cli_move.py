@@ -12,9 +12,12 @@ from contracts.dynamodb_stores import local, tables
 from steeltrap.errors import Unavailable
 from steeltrap.model import UserRef
 from steeltrap.runtime import aws as runtime_aws
+from steeltrap.runtime.local import cache_of
+from steeltrap.settings import read_settings
 from steeltrap.stores.dynamodb import moving as tables_moving
 from steeltrap.stores.files.folder import FolderFiles
 from steeltrap.stores.replica import moving
+from steeltrap.stores.replica.store import REMEMBERED_ID
 
 
 @pytest.fixture
@@ -111,6 +114,16 @@ def test_a_folder_whose_memories_are_gone_is_not_an_empty_one(run, data, tmp_pat
     assert not (tmp_path / "log").exists()
     (tmp_path / "away").rename(tmp_path / "log")
     assert "the heron stands in the reeds" in run("recall", "heron").stdout
+
+
+def test_a_folder_that_can_not_be_looked_into_is_told_by_a_sentence(run, data, tmp_path):
+    settings = read_settings(data=data, store=f"file://{tmp_path}/{'x' * 300}")
+    assert run("config", "set", "store", settings.store).exit_code == 0
+    cache_of(settings).mkdir(parents=True)
+    (cache_of(settings) / REMEMBERED_ID).write_bytes(b"of before")
+    refused = run("recall", "heron")
+    assert refused.exit_code != 0
+    assert "The folder of the logs can't be used (" in refused.stderr
 
 
 def test_a_folder_or_a_user_that_isnt_there_is_no_move_of_nothing(run, data, tmp_path, url):

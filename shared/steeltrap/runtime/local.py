@@ -151,7 +151,11 @@ def _check_log_folder(folder: Path, cache: Path) -> None:
     from ..stores.logs.names import LOG_ID
     from ..stores.replica.store import REMEMBERED_ID
 
-    if (cache / REMEMBERED_ID).exists() and not (folder / LOG_ID).exists():
+    try:
+        is_gone = (cache / REMEMBERED_ID).exists() and not (folder / LOG_ID).exists()
+    except OSError:
+        return  # whether it is there can't be seen: the first call says why
+    if is_gone:
         raise Unavailable(
             f"The memories are no longer in {folder}: mount its disk again. To begin anew there, remove {cache}.",
             retryable=False,
