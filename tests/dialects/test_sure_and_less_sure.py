@@ -434,6 +434,31 @@ def test_the_same_words_in_the_same_order_are_shown_once_and_in_another_order_tw
     assert len(ana("core.search", query="Did Alice and Bob lend money?")["results"]) == 3
 
 
+@pytest.mark.parametrize(
+    ("query", "facts"),
+    [
+        ("What do we program the engine in?", ("We program the engine in C++.", "We program the engine in C#.")),
+        ("Which languages do we use?", ("The team uses C.", "The team uses C++.")),
+        ("How cold was the cellar?", ("The cellar was at 3 degrees.", "The cellar was at -3 degrees.")),
+        ("Which emoji does Mia like?", ("Mia likes the emoji \U0001f34e.", "Mia likes the emoji \U0001f34a.")),
+        ("When does the loop run?", ("The loop runs while a < b.", "The loop runs while a > b.")),
+        ("What discount do we get?", ("Our discount is 10.", "Our discount is 10 %.")),
+        ("Which rows does the filter keep?", ("The filter keeps x = 1.", "The filter keeps x != 1.")),
+        ("Where are the notes?", ("The notes are in ~/notes.", "The notes are in /notes.")),
+        ("How many rows may the table have?", ("The table may have 10\u00b2 rows.", "The table may have 102 rows.")),
+    ],
+)
+def test_the_same_words_with_other_signs_are_shown_each(ana: Ask, query: str, facts: tuple[str, str]) -> None:
+    saved(ana, *FACTS, *facts)
+    answer = ana("agent.recall", query=query)
+    assert all(f": {fact}\n" in answer for fact in facts)
+
+
+def test_the_same_words_with_the_same_signs_are_shown_once(ana: Ask) -> None:
+    saved(ana, "We program the engine in C++.", "we program the engine in c++", "We program the engine, in C++!")
+    assert ana("agent.recall", query="What do we program the engine in?").lower().count("c++") == 1
+
+
 def test_a_question_within_small_talk_finds_what_it_asks_for(ana: Ask) -> None:
     lake = "At weekends the kids swim in the lake."
     saved(ana, *FACTS, lake, "The weather in Porto was lovely on our trip.")

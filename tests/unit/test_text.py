@@ -190,6 +190,7 @@ def test_a_text_without_words_has_no_tokens(text: str) -> None:
 def test_digests_are_equal_for_texts_equal_but_for_case_and_space() -> None:
     assert text_digest(" Café \n au  LAIT ") == text_digest("café au lait")
     assert text_digest("cafe au lait") != text_digest("café au lait")
+    assert text_digest("at most 10\u00b2") != text_digest("at most 102")
     assert len(text_digest("")) == 16
 
 

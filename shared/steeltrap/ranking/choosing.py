@@ -5,6 +5,7 @@ says, 0 for unrelated text. So one floor tells questions about nothing that is k
 cuts what only resembles it. docs/ranking.md has how the constants were chosen.
 """
 
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from functools import cache
 from math import log
@@ -191,16 +192,32 @@ def _is_known(name: str, frequencies: Mapping[str, int]) -> bool:
     return not of_name or any(frequencies[token] for token in of_name)
 
 
-def without_repeats(hits: Sequence[Hit]) -> list[Hit]:
-    """The hits without those that say what a better one says, in the same words and in the same order.
+_SIGN: Final = lazy_pattern(
+    r"([#%&@/\\$+<=>^|~\u00a2-\u00a9\u00ac\u00b0\u00b1\u00d7\u00f7\u2030\u20a0-\u20cf\u2190-\u23ff\u25a0-\u27bf\u2900-\u2bff"
+    r"\U0001f000-\U0001faff]|(?<=[0-9])[\u00b2\u00b3\u00b9\u2070-\u209f]|!(?==)|(?<!\w)-(?=[0-9]))"
+)
+"""What is no word and yet tells something: the signs of C++, 5 %, x != 1 and -3, a power, an emoji."""
 
-    Case, accents and punctuation may differ. Vectors can't tell: "Alice lent Bob money" and "Bob lent Alice money" have
-    the same.
+
+def without_repeats(hits: Sequence[Hit]) -> list[Hit]:
+    """The hits without those that say what a better one says, in the same words and signs and in the same order.
+
+    Case, accents and punctuation may differ, but C# is not C++. Vectors can't tell: "Alice lent Bob money" and
+    "Bob lent Alice money" have the same.
     """
-    first: dict[tuple[str, ...], Hit] = {}
-    for hit in hits:
-        first.setdefault(tuple(runs(hit.memory.content)) or (hit.memory.id,), hit)
+    words = [tuple(runs(hit.memory.content)) or (hit.memory.id,) for hit in hits]
+    counts = Counter(words)
+    first: dict[tuple[object, ...], Hit] = {}
+    for hit, said in zip(hits, words, strict=True):
+        # Most texts have no other's words, and need no second look.
+        first.setdefault(said if counts[said] == 1 else _with_signs(hit.memory.content), hit)
     return list(first.values())
+
+
+def _with_signs(text: str) -> tuple[object, ...]:
+    """The words of a text, and between them its signs."""
+    parts = _SIGN.split(text)
+    return tuple(part if at % 2 else tuple(runs(part)) for at, part in enumerate(parts))
 
 
 _Said = tuple[str | None, str | None, str, When | None]

@@ -258,9 +258,15 @@ def fold_letters(text: str) -> str:
     return text if text.isascii() else text.translate(_BASE_LETTERS)
 
 
+_POWER: Final = lazy_pattern("(?<=[0-9])(?=[\u00b2\u00b3\u00b9\u2070-\u209f])")
+
+
 def text_digest(text: str) -> bytes:
-    """16 bytes that are equal for equal normalised texts: NFKC, case-folded, white space collapsed."""
-    folded = text.lower() if text.isascii() else normalised("NFKC", text).casefold()
+    """16 bytes that are equal for equal normalised texts: NFKC, case-folded, white space collapsed.
+
+    A power is not taken for the last digit of its base.
+    """
+    folded = text.lower() if text.isascii() else normalised("NFKC", _POWER.sub("^", text)).casefold()
     return blake2b(" ".join(folded.split()).encode(), digest_size=16).digest()
 
 
