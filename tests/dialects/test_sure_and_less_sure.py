@@ -419,6 +419,16 @@ def test_a_word_that_its_language_has_is_not_corrected(ana: Ask, query: str) -> 
     assert "Searched for" not in ana("core.search", query=query)["outcome"]["message"]
 
 
+def test_what_is_planned_for_a_weekday_is_found_before_it(ana: Ask) -> None:
+    saved(ana, *FACTS)
+    ana("agent.remember", content="Dentist appointment to check the crown.", occurred_at="2026-01-05")
+    ana("agent.remember", content="We signed the lease for the studio.", occurred_at="2025-12-29")
+    plans, past = "What do I have on Monday?", "What did I do on Monday?"
+    assert "Dentist appointment" in ana("agent.recall", query=plans)
+    assert "Dentist appointment" not in ana("agent.recall", query=past)
+    assert "signed the lease" in ana("agent.recall", query=past)
+
+
 def test_the_latest_and_the_first_of_what_fits_alike_are_told_by_when_it_happened(ana: Ask) -> None:
     for day in ("2024-03-01", "2025-06-01", "2023-01-15"):
         ana("core.save", content=f"Had a check-up at the dentist, visit of {day[:4]}.", occurred_at=day)

@@ -336,6 +336,44 @@ def test_a_date_that_can_be_read_in_two_ways_is_looked_for_in_both() -> None:
     assert sorted(day.isoformat() for day, _ in found.spans) == ["2025-05-12", "2025-12-05"]
 
 
+@pytest.mark.parametrize(
+    ("question", "days"),
+    [
+        ("What do I have on Monday?", ["2026-05-11", "2026-05-18"]),
+        ("what's on Wednesday", ["2026-05-06", "2026-05-20"]),
+        ("What is planned on the 20th?", ["2026-04-20", "2026-05-20"]),
+        ("Am I free on the 31st?", ["2026-03-31", "2026-05-31"]),
+        ("Was steht am Montag an?", ["2026-05-11", "2026-05-18"]),
+        ("Was habe ich am Montag vor?", ["2026-05-11", "2026-05-18"]),
+        ("Was ist am 20.?", ["2026-04-20", "2026-05-20"]),
+        ("¿Qué tengo el lunes?", ["2026-05-11", "2026-05-18"]),
+        ("月曜日の予定は？", ["2026-05-11", "2026-05-18"]),
+        ("What did I do on Monday?", ["2026-05-11"]),
+        ("What was planned on Monday?", ["2026-05-11"]),
+        ("What do we have from last Monday?", ["2026-05-11"]),
+        ("What do I have on Monday of last week?", ["2026-05-04"]),
+        ("What do I have this Monday?", ["2026-05-11"]),
+        ("Was habe ich am Montag gemacht?", ["2026-05-11"]),
+        ("Was ist am Montag passiert?", ["2026-05-11"]),
+        ("¿Qué hice el lunes?", ["2026-05-11"]),
+        ("上周一的予定", ["2026-05-04"]),
+    ],
+)
+def test_a_weekday_or_a_number_of_which_plans_are_asked_for_is_the_last_or_the_next(
+    question: str, days: list[str]
+) -> None:
+    found = find_dates(question, WEDNESDAY, range(2026, 2027))
+    assert found is not None
+    assert [(first.isoformat(), last.isoformat()) for first, last in found.spans] == [(day, day) for day in days]
+
+
+def test_plans_at_the_end_of_all_days_are_read() -> None:
+    for question in ("What do I have on Monday?", "What is on the 31st?"):
+        found = find_dates(question, date.max, range(9999, 10000))
+        assert found is not None
+        assert len(found.spans) == 1
+
+
 def test_the_words_of_a_relative_day_are_not_what_is_asked_about() -> None:
     found = find_dates("Who did I run with on 12 May 2026, in the park?", WEDNESDAY, range(2026, 2027))
     assert found is not None

@@ -2,8 +2,8 @@
 
 A question is read word by word, by the tables of `date_words.py`. Neighbouring words are compared with a few short
 forms, so the time that it takes grows with the question's length and no faster. Weeks begin on Monday. A weekday is the
-last one that is past, a day or month without a year may be of any year, and "2 weeks ago" takes in three days on either
-side.
+last one that is past, or also the next one where the question asks for plans, a day or month without a year may be of
+any year, and "2 weeks ago" takes in three days on either side.
 """
 
 import re
@@ -30,6 +30,7 @@ from .date_words import (
     span_of,
     weekday_of,
 )
+from .patterns import lazy_pattern
 from .words import fold_case, normalised
 
 MOST: Final = 8
@@ -72,6 +73,8 @@ def find_dates(question: str, today: date, years: range) -> QuestionDates | None
         phrases = _Reading(text, words, today).dates()
         mentions += [phrase for phrase in phrases if not any(phrase.overlaps(other) for other in mentions)]
     mentions = _joined(text, sorted(mentions, key=lambda each: each.start)[:MOST], today)
+    if _asks_for_plans(text):
+        mentions = [_last_or_next(text, mention, today) for mention in mentions]
     parts = [part for mention in mentions for part in mention.parts(text, years)]
     if not parts:
         return None
@@ -505,3 +508,54 @@ def _since(text: str, each: Mention, today: date) -> Mention:
         return each
     starts = [span for span in each.spans(range(today.year - 1, today.year + 1)) if span[0] <= today]
     return replace(each, span=(starts[-1][0], today), pieces=()) if starts else each
+
+
+_PLANS: Final = (
+    (
+        lazy_pattern(
+            r"(?i)\b(?:will|shall|going to|upcoming|planned|scheduled|do (?:i|we) have|have (?:i|we) got|am i|are we)\b"
+            r"|\b(?:what|anything|something)(?:['\u2019]s| is)? (?:on|happening)\b"
+            r"|\b(?:tengo|tenemos|tendré|habrá|hay|voy|vamos|toca|previsto)\b|予定"
+        ),
+        lazy_pattern(r"(?i)\b(?:did|was|were|had|happened|pasó|hice|hicimos|hizo)\b"),
+    ),
+    (
+        lazy_pattern(r"(?i)\b(?:steht|stehen|werde|werden|wird|geplant|was ist|termine?)\b|\bvor\W*$"),
+        lazy_pattern(r"(?i)\b(?:war|waren|wurde|wurden|hatte|hatten|passiert)\b"),
+    ),
+)
+"""What asks for plans, and what tells that it asks for the past all the same; German apart, whose "was" is "what"."""
+_LAST_CJK: Final = ("지난", "저번", "上")
+
+
+def _asks_for_plans(text: str) -> bool:
+    """Whether a question asks for what is to come, in English, German, Spanish or Japanese."""
+    return any(plans.search(text) and not past.search(text) for plans, past in _PLANS)
+
+
+def _last_or_next(text: str, each: Mention, today: date) -> Mention:
+    """A weekday or a day's number that says nothing of which one it is, as the last one or the next; else the date as
+    it is: "What do I have on Thursday?"."""
+    piece = text[each.start : each.end]
+    words = [word.text for word in _words(piece)]
+    if each.span is None or each.until is not None or not (date_words.LAST | date_words.THIS).isdisjoint(words):
+        return each
+    try:
+        following = None if piece.startswith(_LAST_CJK) else _next(each, words, today)
+    except (OverflowError, ValueError):  # a day after the year 9999
+        following = None
+    if following is None:
+        return each
+    return EitherMention(start=each.start, end=each.end, span=each.span, readings=(each.span, following))
+
+
+def _next(each: Mention, words: Sequence[str], today: date) -> Days | None:
+    """The next such day after today; None for what is no weekday and no day's number, or says which one it is."""
+    if each.weekday:
+        is_last = each.span == weekday_of(today, each.weekday, -1)
+        return weekday_of(today, each.weekday, 1) if is_last else None
+    if words[0] not in date_words.DAY_ALONE or not words[1:2] or not words[1].isdecimal():
+        return None
+    months = (month_on(today, step) for step in range(3))
+    spans = (span_of(month.year, month.month, int(words[1])) for month in months)
+    return next((span for span in spans if span is not None and span[0] > today), None)
