@@ -42,6 +42,11 @@ LITERALLY = {
     "paths": ("who owns src/app/main.py", "Ana owns src/app/main.py.", "Bo owns main/src/app.py."),
     "identifiers": ("what is user_account_id", "user_account_id is a UUID.", "account_user_id is a number."),
     "numbers": ("whose number is 555 0199 12", "Marta's number is 555 0199 12.", "Rui's number is 12 555 0199."),
+    "addresses without spaces": (
+        "192.168.1.10\u306f\u4f55\u3067\u3059\u304b\uff1f",
+        "\u30d7\u30ea\u30f3\u30bf\u30fc\u306f192.168.1.10\u3067\u3059\u3002",
+        "\u30eb\u30fc\u30bf\u30fc\u306f192.168.10.1\u3067\u3059\u3002",
+    ),
     "quotations": (
         'which song says "red house"',
         "Leo wrote the song Red House.",
@@ -253,6 +258,27 @@ def test_of_an_address_alone_another_with_its_words_is_not_sure(
         ),
         ("Is INV-2024-001 paid?", "INV-2024-010 is paid.", "INV-2024-001 is paid."),
         ("Was ist Ticket OPS-222?", "Ticket OPS-221 ist die langsame Anmeldung.", "Ticket OPS-222 ist der Import."),
+        (
+            "What was in order 302-8841999-5521100?",
+            "Order 302-8841973-5521100 is the desk chair.",
+            "Order 302-8841999-5521100 is the lamp.",
+        ),
+        ("Which device is 00:1B:44:11:B7:99?", "00:1B:44:11:B7:3A is the TV.", "00:1B:44:11:B7:99 is the console."),
+        (
+            "Which device has fe80::1ff:fe23:4567:890b?",
+            "The printer has fe80::1ff:fe23:4567:890a.",
+            "The NAS has fe80::1ff:fe23:4567:890b.",
+        ),
+        (
+            "Which tenant is 550e8400-e29b-41d4-a716-446655440001?",
+            "550e8400-e29b-41d4-a716-446655440000 is the tenant of the tests.",
+            "550E8400-E29B-41D4-A716-446655440001 is the tenant of the demo.",
+        ),
+        (
+            "\u8c01\u7684\u7535\u8bdd\u662f138-0013-8001?",
+            "\u5c0f\u660e\u7684\u7535\u8bdd\u662f138-0013-8000\u3002",
+            "\u5c0f\u7ea2\u7684\u7535\u8bdd\u662f138-0013-8001\u3002",
+        ),
     ],
 )
 def test_of_what_no_memory_has_another_of_its_kind_is_less_sure(
@@ -292,6 +318,9 @@ def test_a_code_that_only_memories_out_of_the_filter_have_makes_no_other_sure(an
         ("Do I pay EUR 500 rent?", "I pay EUR 450 rent."),
         ("Can I run the API on port 8080?", "I run the API on port 8443."),
         ("What did we plan for summer 2026?", "For summer 2025 we planned a trip to Porto."),
+        ("What was due on 2025-05-12?", "2025-05-12: the invoice was due, and 2025-05-13 was a holiday."),
+        ("Do I start at 07:30:00?", "I start at 07:45:00."),
+        ("What was the season 2024-25?", "The season 2024-25 was a good one, better than 2023-24."),
         ("What was due on 12.05.2025?", "The invoice was due on 12.05.2025, not on 13.05.2025."),
         ("Do I take B12?", "I take B12 in the morning, and B6 at night."),
         ("Which Python do we use, 3.12.1?", "We use Python 3.11.4 in production."),

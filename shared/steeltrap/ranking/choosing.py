@@ -196,7 +196,7 @@ _SIGN: Final = lazy_pattern(
     r"([#%&@/\\$+<=>^|~\u00a2-\u00a9\u00ac\u00b0\u00b1\u00d7\u00f7\u2030\u20a0-\u20cf\u2190-\u23ff\u25a0-\u27bf\u2900-\u2bff"
     r"\U0001f000-\U0001faff]|(?<=[0-9])[\u00b2\u00b3\u00b9\u2070-\u209f]|!(?==)|(?<!\w)-(?=[0-9]))"
 )
-"""What is no word and yet tells something: the signs of C++, 5 %, x != 1 and -3, a power, an emoji."""
+"""A sign with a meaning of its own, as no punctuation has: of C++, 5 %, x != 1 and -3, a power, an emoji."""
 
 
 def without_repeats(hits: Sequence[Hit]) -> list[Hit]:

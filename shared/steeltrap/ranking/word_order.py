@@ -16,7 +16,7 @@ from typing import Final
 from ..model.frozen import frozen
 from ..text.patterns import lazy_pattern
 from ..text.sentences import sentences
-from ..text.words import STOP_WORDS, runs, tokens, word_tokens
+from ..text.words import STOP_WORDS, is_cjk, runs, tokens, word_tokens
 
 MOST_WORDS: Final = 6
 """A longer question has enough words to tell memories apart."""
@@ -38,6 +38,7 @@ _NAMES_ITSELF: Final = lazy_pattern(r"[0-9]|[^\W_][._/\\@:#+=~&][^\W]")
 """A digit, or a mark inside a word that no sentence has there."""
 _MARKS: Final = frozenset("._/\\@:#=~&+-")
 _FEWEST_PARTS: Final = 3
+_ASCII_PART: Final = lazy_pattern("[!-~]+")
 _SCHEME: Final = lazy_pattern(r"(?i)^[a-z][a-z0-9+]{1,9}://(?:www\.)?")
 _VERSION: Final = lazy_pattern(r" v(?=[0-9])")
 _DAY: Final = lazy_pattern(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
@@ -83,7 +84,7 @@ def literals(query: str) -> Literals:
         parts.append(" ".join(numbers))
         numbers = []
         if _NAMES_ITSELF.search(bare) and not _TIME_OF_DAY.fullmatch(bare):
-            parts.append(bare)
+            parts.append(_literal_of(bare))
     phrases = dict.fromkeys(_spaced(part) for part in [*quoted, *parts])
     several = tuple(part for part in phrases if part.count(" ") > 2)
     whole = _spaced(query)
@@ -96,31 +97,50 @@ def is_address(query: str) -> bool:
     bare = _SCHEME.sub("", query.strip().strip(_EDGES))
     if len(bare.split()) != 1 or len(runs(bare)) < _FEWEST_PARTS or _DAY.match(bare) or _TIME_OF_DAY.fullmatch(bare):
         return False
-    return not _MARKS.isdisjoint(bare) and ("@" in bare or _NAMES_ITSELF.search(bare) is not None)
+    is_marked = not _MARKS.isdisjoint(bare) and ("@" in bare or _NAMES_ITSELF.search(bare) is not None)
+    return is_marked and _literal_of(bare) == bare
+
+
+def _literal_of(word: str) -> str:
+    """The address in a question without spaces, such as 192.168.1.10 in "192.168.1.10\u306f\u4f55"; else the word.
+
+    A path may have names in such a script.
+    """
+    if word.isascii() or "/" in word or "\\" in word or not any(map(is_cjk, word)):
+        return word
+    longest = max(_ASCII_PART.findall(word), key=len, default="").strip(_EDGES)
+    return longest if len(runs(longest)) >= _FEWEST_PARTS else word
 
 
 _LETTER: Final = r"A-Za-z\u00c0-\u024f"
-_CODE: Final = lazy_pattern(
-    rf"(?<![{_LETTER}0-9_.-])(?:([{_LETTER}]{{1,5}})(-?)([0-9]+(?:-[0-9]+)*)|v?([0-9]+(?:\.[0-9]{{1,3}}){{2,3}}))"
-    rf"(?![{_LETTER}0-9_-]|[.,:/][0-9])"
+_LONG_CODE: Final = (
+    "(?=[0-9A-Fa-f:-]{10}[0-9A-Fa-f])[0-9A-Fa-f]{1,12}(?:(?:-[0-9A-Fa-f]{1,12}){2,7}|(?:::?[0-9A-Fa-f]{1,4}){3,7})"
 )
-"""Up to five letters and numbers, together or with hyphens between, such as AY133, OPS-222 and INV-2024-001; or three
-or four numbers with dots, such as 10.0.0.7 and v2.3.1."""
+_CODE: Final = lazy_pattern(
+    rf"(?<![{_LETTER}0-9_.-])(?:({_LONG_CODE})|([{_LETTER}]{{1,5}})(-?)([0-9]+(?:-[0-9]+)*)"
+    rf"|v?([0-9]+(?:\.[0-9]{{1,3}}){{2,3}}))(?![{_LETTER}0-9_-]|[.,:/][0-9])"
+)
+"""Up to five letters and numbers, together or with hyphens between, such as AY133, OPS-222 and INV-2024-001; three or
+four numbers with dots, such as 10.0.0.7 and v2.3.1; or hexadecimal numbers with hyphens or colons, longer than a date
+or a time: an order 302-8841973-5521100, a UUID, an address of hardware or of IPv6."""
 _DIGIT: Final = lazy_pattern("[0-9]")
 _MOST_CODES: Final = 8
 """Codes of a question that are compared, the first ones."""
 Code = tuple[str, tuple[str, ...]]
-"""The letters of a code in lower case, none of one with dots, and its numbers."""
+"""The letters of a code in lower case, none of one that is numbers alone, and its numbers."""
 
 
 def _codes(text: str) -> dict[Code, tuple[str, ...]]:
-    """The codes of a text, each with the tokens that tell whether any memory has it; none of one with dots, whose
-    numbers others have in another order."""
+    """The codes of a text, each with the tokens that tell whether any memory has it; none of one that is numbers alone,
+    which others have in another order."""
     codes: dict[Code, tuple[str, ...]] = {}
-    for letters, hyphen, numbers, dotted in _CODE.findall(text):
-        parts = tuple((dotted or numbers).split("." if dotted else "-"))
-        joined = () if dotted or hyphen else (letters.casefold() + parts[0], *parts[1:])
-        codes[letters.casefold(), parts] = () if dotted else joined or parts
+    for long, letters, hyphen, numbers, dotted in _CODE.findall(text):
+        if long or dotted:
+            codes["", tuple((long or dotted).casefold().replace(":", "-").replace(".", "-").split("-"))] = ()
+            continue
+        parts = tuple(numbers.split("-"))
+        joined = () if hyphen else (letters.casefold() + parts[0], *parts[1:])
+        codes[letters.casefold(), parts] = joined or parts
     return codes
 
 
@@ -140,13 +160,13 @@ def asks_for_another(query: str, frequencies: Mapping[str, int], text: str) -> b
 
 
 def has_code(text: str) -> bool:
-    """Whether a text has a code such as AY133, OPS-222 or 10.0.0.7."""
+    """Whether a text has a code such as AY133, OPS-222, 10.0.0.7 or 302-8841973-5521100."""
     # Few questions have a digit; to look for one takes a tenth of the time.
     return _DIGIT.search(text) is not None and _CODE.search(text) is not None
 
 
 def _are_of_a_kind(code: Code, other: Code) -> bool:
-    """Whether two codes have the same letters, or, of those with dots, half of the first one's numbers."""
+    """Whether two codes have the same letters, or, of those that are numbers alone, half of the first one's."""
     (letters, numbers), (others_letters, others_numbers) = code, other
     return letters == others_letters and (letters != "" or 2 * len({*numbers} & {*others_numbers}) >= len({*numbers}))
 

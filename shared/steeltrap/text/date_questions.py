@@ -524,7 +524,7 @@ _PLANS: Final = (
         lazy_pattern(r"(?i)\b(?:war|waren|wurde|wurden|hatte|hatten|passiert)\b"),
     ),
 )
-"""What asks for plans, and what tells that it asks for the past all the same; German apart, whose "was" is "what"."""
+"""Words that ask for plans, and words of the past that tell otherwise; German apart, whose "was" is "what"."""
 _LAST_CJK: Final = ("지난", "저번", "上")
 
 
