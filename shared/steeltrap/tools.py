@@ -153,12 +153,13 @@ class _WhenAsked(Mapping[str, Tool]):
     def __init__(self, modules: Mapping[str, str], registered: Mapping[str, Tool]) -> None:
         self._modules = modules
         self._registered = registered
+        # Not `registered`: a module that another thread is importing has registered some of its tools.
         self._imported: dict[str, Tool] = {}
 
     def __getitem__(self, name: str) -> Tool:
         if (known := self._imported.get(name)) is not None:
             return known
-        __import__(self._modules[name])  # also where it is registered: another thread may be importing the rest
+        __import__(self._modules[name])  # waits where another thread is importing it
         self._imported[name] = tool = self._registered[name]
         return tool
 

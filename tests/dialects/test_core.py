@@ -348,6 +348,18 @@ def test_an_empty_search_says_that_nothing_is_stored_yet_only_where_nothing_can_
     assert nothing() == "Only messages of conversations are stored; deleted memories can be restored."
 
 
+def test_an_empty_search_tells_of_superseded_memories_whose_successor_has_expired(
+    ana: Callable[..., Any], clock: SettableClock
+) -> None:
+    old = saved(ana, "Ana likes tea.")
+    ana("core.save", content="Ana likes coffee.", supersedes=[old], ttl_seconds=60)
+    clock.advance(minutes=2)
+    outcome = ana("core.search", query="tea").body["outcome"]
+    assert outcome == {"kind": "nothing_stored", "message": "Only superseded memories are stored yet."}
+    [hit] = ana("core.search", query="tea", include_superseded=True).body["results"]
+    assert hit["id"] == old
+
+
 def test_memories_are_listed_and_searched_by_the_conversation_that_they_are_from(ana: Callable[..., Any]) -> None:
     saved(ana, "The ferry leaves at six.", conversation_id="harbour")
     saved(ana, "The ferry leaves at nine.", conversation_id="office")

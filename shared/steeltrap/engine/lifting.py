@@ -165,7 +165,7 @@ def _numbers_within(call: Call, query: Query, frequencies: Mapping[str, int]) ->
     words = replace(query, embedding=None, per_leg=1, by_term=False, with_superseded=False, during=())
     numbers = [token for token, count in frequencies.items() if count and any(map(str.isdigit, token))]
     matches = {token: call.space.search(replace(words, tokens=(token,))) for token in numbers}
-    return {token: 1 for token, found in matches.items() if found.degraded or len(found.candidates)}
+    return {token: 1 for token, of_one in matches.items() if of_one.degraded or len(of_one.candidates)}
 
 
 def _lift_by_order(call: Call, scored: "Scored", passed: "Column", query: str) -> None:

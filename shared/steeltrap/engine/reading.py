@@ -23,6 +23,7 @@ from ..model import (
     Page,
     Revision,
     ScopeUse,
+    Source,
     Usage,
     later,
     to_micros,
@@ -200,24 +201,28 @@ memories of other projects or untrusted agents, a message may be missed."""
 
 
 def nothing_stored(call: Call, seen: Filter, subject: str = "Nothing", *, messages: bool = True) -> str:
-    """The sentence for a caller who may see none of the stored memories. It says whether undo can restore one and, with
-    `messages`, whether messages of conversations are stored.
+    """The sentence for a caller who may see none of the stored memories. It says whether what another memory superseded
+    is stored, and, with `messages`, messages of conversations; and whether undo can restore one.
 
     Reads what is deleted: only answers that found nothing call it.
     """
     now = call.now()
-    has_messages = messages and _has_messages(call, replace(seen, include_turns=True))
-    stored = "Only messages of conversations are stored" if has_messages else f"{subject} is stored"
     filter = replace(seen, include_superseded=True)
+    left = _left(call, replace(filter, include_turns=messages))
+    if "user_memory" in left:
+        stored = "Only superseded memories are stored"
+    else:
+        stored = "Only messages of conversations are stored" if left else f"{subject} is stored"
     if any(admits(filter, replace(memory, deleted_at=None), now) for memory in _restorable(call)):
         return f"{stored}; deleted memories can be restored."
     return f"{stored} yet."
 
 
-def _has_messages(call: Call, seen: Filter) -> bool:
+def _left(call: Call, seen: Filter) -> set[Source]:
+    """The sources of the memories that a filter admits."""
     now = call.now()
-    left = islice(call.space.walk(turns=True), _LOOKED_AT)
-    return any(each.source == "conversation" and admits(seen, each, now) for each in left)
+    memories = islice(call.space.walk(turns=bool(seen.include_turns)), _LOOKED_AT)
+    return {memory.source for memory in memories if admits(seen, memory, now)}
 
 
 def _restorable(call: Call) -> Iterator[Memory]:

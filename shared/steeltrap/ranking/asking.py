@@ -222,10 +222,12 @@ _SEVERAL: Final = {
     "alles": r"\b(?:wer|was|welche) alles\b",
     "welche ": r"\bwelche \w+e[nr]\b",
     "und ": r"\bund (?:was|wann|wie|wo|wer|warum)\b",
-    **_of_words("quiénes|cuáles", ()),
+    "quiénes": r"\bquiénes\b",
+    "cuáles": r"\bcuáles\b",
     "qué ": r"\bqué \w+s\b",
     "y ": r"\by (?:qué|cuándo|cuánto|cómo|quién|dónde)\b",
 }
+"""Patterns of what asks for several things, for `_matches`: each under a text that all of its matches have."""
 
 
 def asks_for_several(query: str) -> bool:

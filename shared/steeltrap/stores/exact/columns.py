@@ -282,13 +282,10 @@ class Slots:
 def _maybe_best(scores: NDArray[Any], admitted: Mask, count: int) -> NDArray[np.intp]:
     """Admitted slots that include the `count` best. To sort all would take longer than to leave out what a sample shows
     to be too low."""
-    slots: NDArray[np.intp]
     sample = scores[::_SAMPLED][admitted[::_SAMPLED]]
-    if (likely := -(-2 * count // _SAMPLED)) < len(sample) // 2:
-        slots = (admitted & (scores >= _at_rank(sample, likely))).nonzero()[0]
-        if len(slots) >= count:
-            return slots
-    slots = admitted.nonzero()[0]
+    likely = -(-2 * count // _SAMPLED)
+    high = admitted & (scores >= _at_rank(sample, likely)) if likely < len(sample) // 2 else admitted
+    slots: NDArray[np.intp] = (high if np.count_nonzero(high) >= count else admitted).nonzero()[0]
     return slots
 
 

@@ -203,15 +203,15 @@ def _tokens(body: JsonObject) -> int:
 
 def outcome_body(outcome: Outcome) -> JsonObject:
     """An outcome as the JSON of an `OutcomeView`."""
-    fields: JsonObject = {"kind": outcome.kind.value, "message": outcome.message}
+    body: JsonObject = {"kind": outcome.kind.value, "message": outcome.message}
     if outcome.best_score is not None:
-        fields["best_score"] = outcome.best_score
+        body["best_score"] = outcome.best_score
     if outcome.more:
-        fields["more"] = outcome.more
+        body["more"] = outcome.more
     if outcome.nearest is not None:
         hit = outcome.nearest
-        fields["nearest"] = {"id": hit.memory.id, "content": excerpt(hit.memory.content), "score": hit.score}
-    return fields
+        body["nearest"] = {"id": hit.memory.id, "content": excerpt(hit.memory.content), "score": hit.score}
+    return body
 
 
 _DEFAULT_OF: Final = {
