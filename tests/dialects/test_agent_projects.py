@@ -61,6 +61,16 @@ def test_only_what_was_deleted_here_can_be_restored_here(at: Callable[[str | Non
         assert said == [at(project)("recent_memories")]
 
 
+def test_a_tool_that_sees_all_projects_tells_of_what_was_deleted_in_another(
+    at: Callable[[str | None], Ask], door: Door
+) -> None:
+    at(WIDGETS)("remember", content="The database is Postgres 16.", about="project")
+    at(WIDGETS)("undo_memory_change")
+    caller = Caller(UserRef("ana"), "assistant", project=GADGETS)
+    outcome = door.invoke("core.search", {"query": "which database?"}, caller).body["outcome"]
+    assert outcome["message"] == "Nothing is stored; deleted memories can be restored."
+
+
 def test_what_is_about_the_user_is_recalled_in_every_project(at: Callable[[str | None], Ask]) -> None:
     answer = at(WIDGETS)("remember", content="The user prefers tabs.", about="user")
     assert answer.endswith("] for all projects.")

@@ -554,7 +554,7 @@ def outcome_of(call: Call, request: Search, matches: Matches, hits: Sequence[Hit
     if hits:
         return Outcome(kind=OutcomeKind.FOUND, message=f"{len(hits)} found.")
     if not matches.stored:
-        nothing = request.nothing_stored or partial(nothing_stored, call, Filter(project=call.caller.project))
+        nothing = request.nothing_stored or partial(nothing_stored, call, Filter(project=request.filter.project))
         return Outcome(kind=OutcomeKind.NOTHING_STORED, message=nothing())
     as_of = request.filter.as_of
     if not matches.admitted and as_of is not None and replace(request.filter, as_of=None).is_open():
