@@ -348,6 +348,25 @@ def test_what_is_no_address_or_is_that_very_one_is_sure(ana: Ask, query: str, fa
     assert (hit["content"], hit.get("less_sure")) == (fact, None)
 
 
+@pytest.mark.parametrize(
+    ("query", "is_sure"),
+    [
+        ("What did I do on 13 November 2024?", False),
+        ("What happened on 2024-11-13?", False),
+        ("What did I do on 17 November 2024?", True),
+        ("Who fixed the sink on 13 November 2024?", True),
+    ],
+)
+def test_nothing_is_sure_about_a_day_on_which_nothing_happened_but_what_the_rest_of_the_question_fits(
+    ana: Ask, query: str, is_sure: bool
+) -> None:
+    for text in ("The plumber fixed the sink.", "Dinner at Osteria Nove with Paolo."):
+        ana("core.save", content=text, occurred_at="2024-11-17")
+    saved(ana, "My passport expires in August 2028.", "The rent is due on the 3rd of each month.")
+    [best, *_] = ana("core.search", query=query, precision="likely")["results"]
+    assert ("less_sure" not in best) is is_sure
+
+
 def test_the_literal_text_of_a_memory_finds_it_first_in_every_language(own_door: Door) -> None:
     users = count()
 

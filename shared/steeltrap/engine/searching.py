@@ -163,7 +163,10 @@ def _rank(call: Call, request: Search, plan: _Plan, matches: Matches) -> _Rankin
             lift_past(call, scored)
         if matches.degraded is None:
             scored.judge(passed)
-            if not _is_date(plan, request.query) and names_another(call, scored, passed, request.query, plan.query):
+            is_another = not _is_date(plan, request.query) and names_another(
+                call, scored, passed, request.query, plan.query
+            )
+            if is_another or _is_on_other_days(scored, passed, days):
                 scored.doubt()
     relevant = _relevant(scored, passed, request, days, matches)
     if request.sort_by == "relevance" and request.precision in ("all", "likely"):
@@ -175,6 +178,13 @@ def _is_date(plan: _Plan, query: str) -> bool:
     """Whether a query is a date and nothing else: the marks in it are those of dates."""
     parts = () if plan.named_days is None else plan.named_days.parts
     return bool(parts) and [word for part in parts for word in runs(part.text)] == runs(query)
+
+
+def _is_on_other_days(scored: "Scored", passed: "Column", days: "OnDays | None") -> bool:
+    """Whether nothing happened on the days that a query names, and no memory is likely to be about the rest of it."""
+    if days is None or scored.confidence is None or not len(passed) or days.exact[passed].any():
+        return False
+    return bool(scored.confidence[passed].max() < choosing.SURE)
 
 
 def _answer(call: Call, request: Search, plan: _Plan, ranking: _Ranking, rerank: Ranker | None) -> Found:
