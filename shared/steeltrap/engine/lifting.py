@@ -111,19 +111,20 @@ def _lift_abbreviated(call: Call, scored: "Scored", passed: "Column", query: str
         scored.guess([place for place in long_forms if scored.legs[place] < floor], lift)
 
 
-def _may_be_literal(scored: "Scored", query: str) -> bool:
+def _may_be_literal(scored: "Scored", query: str, names_days: bool) -> bool:
     """Whether a candidate may have the whole query: few memories are questions, and those are near it in meaning. One
-    that is longer than most says all of it by its meaning, and scores less by its words."""
+    that is longer than most says all of it by its meaning, and scores less by its words; so does one with the words of
+    a day."""
     nearest = scored.semantic.max(initial=0.0)
     if query.rstrip().endswith(("?", "\uff1f")) and nearest < _ALL_WORDS:
         return False
-    return bool(nearest >= _SAME_WORDS) or scored.says_all(_ALL_WORDS)
+    return names_days or bool(nearest >= _SAME_WORDS) or scored.says_all(_ALL_WORDS)
 
 
 def _lift_literal(call: Call, scored: "Scored", passed: "Column", query: str, names_days: bool) -> None:
     """Lift memories that have the query, or its identifiers and quotations, word for word."""
     weight = call.rules.ranking.literal
-    if weight <= 0 or not (names_days or _MARKED.search(query) or _may_be_literal(scored, query)):
+    if weight <= 0 or not (_MARKED.search(query) or _may_be_literal(scored, query, names_days)):
         return
     from ..ranking.word_order import is_address, literals, share_each
 
