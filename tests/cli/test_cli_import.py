@@ -185,7 +185,7 @@ def test_an_import_that_was_interrupted_before_the_episodes_makes_them_when_it_i
         assert run("import", path).exit_code == 130
     unseen = run("recall", "Lisbon")
     assert unseen.stdout == ""
-    assert "Only 4 messages of conversations are stored yet; search them with recall --turns." in unseen.stderr
+    assert "Only 4 messages of conversations are stored; search them with recall --turns." in unseen.stderr
     assert "Lisbon" in run("recall", "Lisbon", "--turns").stdout
     assert json.loads(run("import", path, "--json").stdout)["episodes"] == 1
     assert "Lisbon" in run("recall", "Lisbon").stdout

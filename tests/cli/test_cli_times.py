@@ -166,3 +166,15 @@ def test_as_of_takes_local_times_and_those_with_a_zone(run, at, monkeypatch):
     assert list(found.values()) == [False, True, False, True]
     assert run("recall", "tea", "--as-of", "20260301").exit_code == 2
     assert run("recall", "tea", "--as-of", "last week").exit_code == 2
+
+
+def test_an_empty_list_tells_of_superseded_memories_whose_successor_has_expired(run, at, ask):
+    old = saved(run, "Ana likes tea")
+    ask("core.save", content="Ana likes coffee", supersedes=[old], ttl_seconds=60)
+    at(NOON + timedelta(minutes=2))
+    sentence = "Only 1 superseded memory is stored (`steeltrap list --superseded`)"
+    for command in (("list",), ("recall", "tea")):
+        assert f"{sentence}." in run(*command).stderr.replace("\n", " ")
+    assert "Ana likes tea" in run("list", "--superseded").stdout
+    run("delete", saved(run, "Ana likes milk"))
+    assert f"{sentence}; 1 deleted memory can be restored" in run("list").stderr.replace("\n", " ")

@@ -343,7 +343,7 @@ def test_an_empty_search_says_that_nothing_is_stored_yet_only_where_nothing_can_
     clock.advance(minutes=2)
     assert nothing() == "Nothing is stored yet.", "what has expired can't be restored"
     ana("core.append_messages", conversation_id="c", messages=[{"role": "user", "content": "Ana likes tea."}])
-    assert nothing() == "Only messages of conversations are stored yet."
+    assert nothing() == "Only messages of conversations are stored."
     ana("core.delete", id=saved(ana, "Ana likes tea."))
     assert nothing() == "Only messages of conversations are stored; deleted memories can be restored."
 
@@ -355,7 +355,7 @@ def test_an_empty_search_tells_of_superseded_memories_whose_successor_has_expire
     ana("core.save", content="Ana likes coffee.", supersedes=[old], ttl_seconds=60)
     clock.advance(minutes=2)
     outcome = ana("core.search", query="tea").body["outcome"]
-    assert outcome == {"kind": "nothing_stored", "message": "Only superseded memories are stored yet."}
+    assert outcome == {"kind": "nothing_stored", "message": "Only superseded memories are stored."}
     [hit] = ana("core.search", query="tea", include_superseded=True).body["results"]
     assert hit["id"] == old
 

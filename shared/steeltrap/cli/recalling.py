@@ -141,7 +141,7 @@ def _print(memory: CliSession, results: list[JsonObject], outcome: JsonObject, *
         _print_hit(hit, reader)
     if unseen:
         only = counted(unseen, "message of a conversation is", "messages of conversations are")
-        complain(f"Only {only} stored yet; search {'it' if unseen == 1 else 'them'} with recall --turns.")
+        complain(f"Only {only} stored; search {'it' if unseen == 1 else 'them'} with recall --turns.")
     elif not results or outcome["kind"] in ("degraded", "offline"):
         nearest = outcome.get("nearest")
         sentence = memory.nothing_stored() if outcome["kind"] == "nothing_stored" else outcome["message"]

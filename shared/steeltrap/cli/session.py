@@ -159,13 +159,17 @@ class CliSession:
         """The sentence for an empty store, which names a folder that may have been misspelt."""
         if not self.has_folder:
             return f"Nothing is stored yet: there is no folder {self.settings.data}."
-        from ..engine.reading import list_deleted  # not by its tool, whose models take as long to load as a search
+        # Not by their tools, whose models take as long to load as a search.
+        from ..engine.reading import list_deleted, statistics
 
-        deleted_count = list_deleted(self.call(READ_SECONDS), limit=1).total
-        if not deleted_count:
-            return "Nothing is stored yet."
-        deleted = counted(deleted_count, "deleted memory", "deleted memories")
-        return f"Nothing is stored; {deleted} can be restored: `steeltrap trash`."
+        call = self.call(READ_SECONDS)
+        deleted_count, superseded_count = list_deleted(call, limit=1).total, statistics(call)["superseded"]
+        superseded = counted(superseded_count, "superseded memory is", "superseded memories are")
+        stored = f"Only {superseded} stored (`steeltrap list --superseded`)" if superseded_count else "Nothing is stored"
+        if deleted_count:
+            deleted = counted(deleted_count, "deleted memory", "deleted memories")
+            return f"{stored}; {deleted} can be restored: `steeltrap trash`."
+        return f"{stored}." if superseded_count else f"{stored} yet."
 
     def call(self, seconds: float) -> "Call":
         """A call of the engine's verbs that has this long."""

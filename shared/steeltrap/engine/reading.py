@@ -209,13 +209,11 @@ def nothing_stored(call: Call, seen: Filter, subject: str = "Nothing", *, messag
     now = call.now()
     filter = replace(seen, include_superseded=True)
     left = _left(call, replace(filter, include_turns=messages))
-    if "user_memory" in left:
-        stored = "Only superseded memories are stored"
-    else:
-        stored = "Only messages of conversations are stored" if left else f"{subject} is stored"
+    only = "superseded memories" if "user_memory" in left else "messages of conversations"
+    stored = f"Only {only} are stored" if left else f"{subject} is stored"
     if any(admits(filter, replace(memory, deleted_at=None), now) for memory in _restorable(call)):
         return f"{stored}; deleted memories can be restored."
-    return f"{stored} yet."
+    return f"{stored}." if left else f"{stored} yet."
 
 
 def _left(call: Call, seen: Filter) -> set[Source]:

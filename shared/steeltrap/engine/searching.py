@@ -574,10 +574,10 @@ def outcome_of(call: Call, request: Search, matches: Matches, hits: Sequence[Hit
             "search with a later `as_of`, or without it.",
         )
     if not matches.admitted:
-        return Outcome(
-            kind=OutcomeKind.FILTERED_OUT,
-            message=f"None of the {matches.stored} stored memories pass the filter; search with fewer conditions.",
-        )
+        one = matches.stored == 1
+        none = "The one stored memory does not" if one else f"None of the {matches.stored} stored memories"
+        filtered_out = f"{none} pass the filter; search with fewer conditions."
+        return Outcome(kind=OutcomeKind.FILTERED_OUT, message=filtered_out)
     cosines = matches.candidates.cosine
     best = None if cosines is None or not len(cosines) else round(float(cosines.max()), 4)
     if request.min_similarity > 0 and best is not None:
