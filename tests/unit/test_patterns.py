@@ -39,7 +39,11 @@ AT_RUN_TIME: dict[str, list[dict[str, Any]]] = {
         {"pattern": pattern, "patterns": [pattern], "hint": 0}
         for pattern in (
             *asking._FRAMES,
-            *(each for table in (asking._PAST_PATTERNS, asking._LATEST, asking._FIRST) for each in table.values()),
+            *(
+                each
+                for table in (asking._PAST_PATTERNS, asking._SEVERAL, asking._LATEST, asking._FIRST)
+                for each in table.values()
+            ),
         )
     ],
     "cli/client_files.py": [{"section": "mcp_servers", "name": "steeltrap"}],
