@@ -103,13 +103,14 @@ def build_code(python: str, *, embedder: bool, replicas: bool) -> Path:
 
 
 def pack_code(interpreter: str, *, embedder: bool, replicas: bool) -> Path:
-    """The folder of the functions' own code: steeltrap without what runs on laptops alone, and the handlers.
+    """The folder of the functions' own code: steeltrap without what runs on laptops or in other programs alone, and the
+    handlers.
 
     With `embedder`, the model of the local embedder too; with `replicas`, the files that a store over a log keeps.
     """
     code = BUILT / ("code-replicas" if replicas else "code")
     shutil.rmtree(code, ignore_errors=True)
-    left_out = ["__pycache__", "cli", "process", "console", "importers"]
+    left_out = ["__pycache__", "*.pyi", "cli", "process", "console", "importers", "integrations"]
     left_out += ["opensearch"] if replicas else ["sqlite", "replica", "logs"]
     leave = shutil.ignore_patterns(*left_out, *([] if embedder else [FOLDER.name]))
     shutil.copytree(ROOT / "shared" / "steeltrap", code / "steeltrap", ignore=leave)

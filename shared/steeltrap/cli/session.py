@@ -164,8 +164,10 @@ class CliSession:
 
         call = self.call(READ_SECONDS)
         deleted_count, superseded_count = list_deleted(call, limit=1).total, statistics(call)["superseded"]
-        superseded = counted(superseded_count, "superseded memory is", "superseded memories are")
-        stored = f"Only {superseded} stored (`steeltrap list --superseded`)" if superseded_count else "Nothing is stored"
+        stored = "Nothing is stored"
+        if superseded_count:
+            only = counted(superseded_count, "superseded memory is", "superseded memories are")
+            stored = f"Only {only} stored (`steeltrap list --superseded`)"
         if deleted_count:
             deleted = counted(deleted_count, "deleted memory", "deleted memories")
             return f"{stored}; {deleted} can be restored: `steeltrap trash`."
