@@ -13,7 +13,7 @@ from typing import Final
 
 from ..model import Hit, Memory, When
 from ..text.patterns import lazy_pattern
-from ..text.words import STOP_WORDS, fold_case, is_cjk, query_tokens, runs, tokens
+from ..text.words import POWERS, STOP_WORDS, fold_case, is_cjk, query_tokens, runs, tokens
 from .asking import asks_for_several
 
 FLOOR: Final = 0.1
@@ -194,7 +194,7 @@ def _is_known(name: str, frequencies: Mapping[str, int]) -> bool:
 
 _SIGN: Final = lazy_pattern(
     r"([#%&@/\\$+<=>^|~\u00a2-\u00a9\u00ac\u00b0\u00b1\u00d7\u00f7\u2030\u20a0-\u20cf\u2190-\u23ff\u25a0-\u27bf\u2900-\u2bff"
-    r"\U0001f000-\U0001faff]|(?<=[0-9])[\u00b2\u00b3\u00b9\u2070-\u209f]|!(?==)|(?<!\w)-(?=[0-9]))"
+    rf"\U0001f000-\U0001faff]|(?<=[0-9])[{POWERS}]|!(?==)|(?<!\w)-(?=[0-9]))"
 )
 """A sign with a meaning of its own, as no punctuation has: of C++, 5 %, x != 1 and -3, a power, an emoji."""
 

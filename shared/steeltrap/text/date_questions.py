@@ -73,7 +73,7 @@ def find_dates(question: str, today: date, years: range) -> QuestionDates | None
         phrases = _Reading(text, words, today).dates()
         mentions += [phrase for phrase in phrases if not any(phrase.overlaps(other) for other in mentions)]
     mentions = _joined(text, sorted(mentions, key=lambda each: each.start)[:MOST], today)
-    if _asks_for_plans(text):
+    if mentions and _asks_for_plans(text):
         mentions = [_last_or_next(text, mention, today) for mention in mentions]
     parts = [part for mention in mentions for part in mention.parts(text, years)]
     if not parts:

@@ -258,7 +258,9 @@ def fold_letters(text: str) -> str:
     return text if text.isascii() else text.translate(_BASE_LETTERS)
 
 
-_POWER: Final = lazy_pattern("(?<=[0-9])(?=[\u00b2\u00b3\u00b9\u2070-\u209f])")
+POWERS: Final = "\u00b2\u00b3\u00b9\u2070-\u209f"
+"""The digits of powers and indices, as a pattern's range."""
+_POWER: Final = lazy_pattern(f"(?<=[0-9])(?=[{POWERS}])")
 
 
 def text_digest(text: str) -> bytes:
