@@ -145,7 +145,7 @@ def names_another(call: Call, scored: "Scored", passed: "Column", question: str,
     or asks for a code such as AY133, which no memory that the filter admits has, and the best one has AY132."""
     if call.rules.ranking.literal <= 0 or "literal" in scored.boosts:
         return False
-    from ..ranking.word_order import asks_for_another, has_code, is_address
+    from ..ranking.word_order import has_code, is_address, replaced_codes
 
     if _MARKED.search(question) and is_address(question):
         return True
@@ -153,20 +153,19 @@ def names_another(call: Call, scored: "Scored", passed: "Column", question: str,
         return False
     text = next(iter(_texts(call, scored, scored.leading(passed, 1), searchable_text)), "")
     frequencies = scored.candidates.frequencies
-    if asks_for_another(question, frequencies, text):
+    return any(
+        not tokens or not all(map(frequencies.get, tokens)) or not _are_within(call, query, tokens)
+        for tokens in replaced_codes(question, text)
+    )
+
+
+def _are_within(call: Call, query: Query, tokens: Iterable[str]) -> bool:
+    """Whether memories that the filter admits have each of some tokens: frequencies are those of all memories."""
+    if query.filter.is_open():
         return True
-    # The frequencies are those of all memories. One that the filter leaves out makes another code no better an answer.
-    if query.filter.is_open() or not asks_for_another(question, {}, text):
-        return False
-    return asks_for_another(question, _numbers_within(call, query, frequencies), text)
-
-
-def _numbers_within(call: Call, query: Query, frequencies: Mapping[str, int]) -> dict[str, int]:
-    """The tokens with a digit that a memory which the filter admits has, each counted once."""
     words = replace(query, embedding=None, per_leg=1, by_term=False, with_superseded=False, during=())
-    numbers = [token for token, count in frequencies.items() if count and any(map(str.isdigit, token))]
-    matches = {token: call.space.search(replace(words, tokens=(token,))) for token in numbers}
-    return {token: 1 for token, of_one in matches.items() if of_one.degraded or len(of_one.candidates)}
+    matches = (call.space.search(replace(words, tokens=(token,))) for token in tokens)
+    return all(of_one.degraded or len(of_one.candidates) for of_one in matches)
 
 
 def _lift_by_order(call: Call, scored: "Scored", passed: "Column", query: str) -> None:

@@ -163,10 +163,10 @@ def _rank(call: Call, request: Search, plan: _Plan, matches: Matches) -> _Rankin
             lift_past(call, scored)
         if matches.degraded is None:
             scored.judge(passed)
-            is_another = not _is_date(plan, request.query) and names_another(
-                call, scored, passed, request.query, plan.query
-            )
-            if is_another or _is_on_other_days(scored, passed, days):
+            # The days first: the other rule may read a memory.
+            if _is_on_other_days(scored, passed, days) or (
+                not _is_date(plan, request.query) and names_another(call, scored, passed, request.query, plan.query)
+            ):
                 scored.doubt()
     relevant = _relevant(scored, passed, request, days, matches)
     if request.sort_by == "relevance" and request.precision in ("all", "likely"):

@@ -9,7 +9,7 @@ auxiliary are gone: "Bruno report to", "reports to Bruno". Other languages put t
 English is read. A module of its own: few searches need it.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import chain, islice
 from typing import Final
 
@@ -144,19 +144,19 @@ def _codes(text: str) -> dict[Code, tuple[str, ...]]:
     return codes
 
 
-def asks_for_another(query: str, frequencies: Mapping[str, int], text: str) -> bool:
-    """Whether a question has a code that no memory has, and a text none of the question's, but one of the same kind:
-    AY132 for AY133, or 10.0.0.8 for 10.0.0.7. `frequencies` says how many memories have each token of the query.
+def replaced_codes(query: str, text: str) -> list[tuple[str, ...]]:
+    """The codes that a question asks for in whose place a text has another of the same kind, AY132 for AY133 or
+    10.0.0.8 for 10.0.0.7, and none of the question's: of each the tokens that tell whether any memory has it, none
+    where no tokens can.
 
     What is said beside a question ("I am on OPS-222. How do we name branches?") is not asked for.
     """
     asked = [sentence for sentence in sentences(query) if sentence.rstrip().endswith(("?", "\uff1f"))]
     codes = dict(islice(_codes("\n".join(asked) or query).items(), _MOST_CODES))
     in_text = _codes(text).keys() if codes else set()
-    if not in_text or not in_text.isdisjoint(codes):
-        return False
-    unknown = [code for code, tokens in codes.items() if not tokens or not all(map(frequencies.get, tokens))]
-    return any(_are_of_a_kind(code, other) for code in unknown for other in in_text)
+    if not in_text.isdisjoint(codes):
+        return []
+    return [tokens for code, tokens in codes.items() if any(_are_of_a_kind(code, other) for other in in_text)]
 
 
 def has_code(text: str) -> bool:
