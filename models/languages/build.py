@@ -5,18 +5,20 @@
 wordfreq says which words a language has and how often. Two multilingual sentence encoders embed them: Google's USE
 multilingual v3, and multilingual-e5-small the most frequent ones, and all of those languages that USE doesn't know. A
 ridge regression over English words, which static-256 knows, maps these vectors into its space; a word of both encoders
-has the mean. Rarer words have longer rows, as in English. Forms of a word share a row. Rows are kept as the places of
-centres that k-means found, after a rotation that spreads what they say over all parts evenly.
+has the mean, and half of its row is that of the English words nearest to it. Rarer words have longer rows, as in
+English. Forms of a word share a row. Rows are kept as the places of centres that k-means found, after a rotation that
+spreads what they say over all parts evenly.
 
 It takes about an hour on a free core. Vectors of the encoders are kept in `--cache`, so that a second run takes
-a minute. On one machine the file is the same at every run.
+minutes. On one machine the file is the same at every run. With `--only`, the file's rotation, its centres and the rows
+of other languages stay as they are.
 """
 
 import argparse
 import gzip
 import unicodedata
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import log10
 from pathlib import Path
 from typing import Any, Final
@@ -27,7 +29,7 @@ import wordfreq
 from numpy.typing import NDArray
 from tokenizers import BertWordPieceTokenizer
 
-from steeltrap.embedders.languages import LATIN, LEXICON, SPACELESS, digest_of, key_of
+from steeltrap.embedders.languages import LATIN, SPACELESS, digest_of, key_of
 from steeltrap.text.words import fold_case
 
 Floats = NDArray[np.float32]
@@ -35,12 +37,14 @@ Floats = NDArray[np.float32]
 STATIC: Final = Path(__file__).parents[2] / "shared" / "steeltrap" / "embedders" / "static_256"
 SCRIPTS: Final = {"ru": "CYRILLIC", "uk": "CYRILLIC", "ar": "ARABIC", "hi": "DEVANAGARI", "ko": "HANGUL", "zh": "CJK"}
 LANGUAGES: Final = (*LATIN, *SCRIPTS)
+LEXICON: Final = ("es", "de")
+"""Languages of the lexicon in Latin script: a text in one of them is not ours."""
 ENCODED_BY_E5: Final = frozenset({"uk", "hi"})
 """Languages that USE wasn't trained on."""
 
 LISTED: Final = 60_000
 """Words that are read from a language's list, the most frequent ones."""
-STEMS: Final = {"uk": 10_000, "hi": 8_000, "ko": 18_000, "zh": 20_000}
+STEMS: Final = {"tr": 24_000, "uk": 16_000, "ar": 16_000, "hi": 8_000, "ko": 18_000, "zh": 20_000}
 MOST_STEMS: Final = 14_000
 FORMS: Final = 2
 """So many forms of a word, the most frequent ones, give it its row."""
@@ -52,6 +56,14 @@ ENGLISH: Final = {"use": 20_000, "e5": 6_000}
 """English words that each encoder's map is computed from."""
 
 RIDGE: Final = {"use": 3.0, "e5": 0.3}
+BY_NEIGHBOURS: Final = frozenset({*LATIN, "ru", "uk", "ar"})
+"""Languages whose words have half of their rows from the nearest English words: the others didn't gain."""
+NEIGHBOURS: Final = 8
+SHARPNESS: Final = 10.0
+"""A neighbour weighs e to the power of so many times its cosine."""
+HUB: Final = 0.75
+"""The share of an English word's mean cosine to its nearest ten words that is taken from its cosines: else a few words
+would be among the nearest of all."""
 COMMON: Final = 0.4
 """The share of a language's mean row that is taken from its rows: else unrelated texts would lie near each other."""
 
@@ -71,8 +83,13 @@ SAMPLE: Final = 30_000
 def listed(language: str, count: int) -> dict[str, float]:
     """The most frequent words in the language's script, with log10 of how often each comes in a billion words."""
     frequencies = wordfreq.get_frequency_dict(language, "best")
-    words = (word for word in frequencies if all(_is_letter(char, SCRIPTS.get(language, "LATIN")) for char in word))
+    words = (word for word in frequencies if _is_of(word, language))
     return {word: log10(frequencies[word]) + 9 for word, _ in zip(words, range(count), strict=False)}
+
+
+def _is_of(word: str, language: str) -> bool:
+    letters = word.replace("'", "") if language == "uk" else word
+    return bool(letters) and all(_is_letter(char, SCRIPTS.get(language, "LATIN")) for char in letters)
 
 
 def _is_letter(char: str, script: str) -> bool:
@@ -127,11 +144,13 @@ class Space:
         whole = [word for word, of in pieces.items() if len(of) == 1 and len(word) > 1]
         rows = table[[pieces[word][0] for word in whole]]
         vectors = encoder.encode(list(words), "en")[[list(words).index(word) for word in whole]]
+        self._english = unit(rows)
         if name == "e5":
             self.mean = vectors.mean(axis=0)
         else:
             self.mean = np.zeros(vectors.shape[1], np.float32)
         vectors = vectors - self.mean
+        self._vectors = unit(vectors)
         square = vectors.T @ vectors + RIDGE[name] * np.eye(vectors.shape[1])
         self.map = np.linalg.solve(square, vectors.T @ rows)
         frequencies = np.array([words[word] for word in whole])
@@ -140,6 +159,20 @@ class Space:
     def rows(self, vectors: Floats) -> Floats:
         """Rows of length 1."""
         return unit((vectors - self.mean) @ self.map)
+
+    def rows_of_neighbours(self, vectors: Floats) -> Floats:
+        """The weighted mean of the rows of the nearest English words, of length 1."""
+        vectors = unit(vectors - self.mean)
+        parts = np.array_split(self._vectors, 20)
+        hubs = np.concatenate([np.partition(vectors @ part.T, -10, axis=0)[-10:].mean(axis=0) for part in parts])
+        rows = []
+        for block in np.array_split(vectors, 20):
+            cosines = block @ self._vectors.T - HUB * hubs
+            nearest = np.argpartition(-cosines, NEIGHBOURS, axis=1)[:, :NEIGHBOURS]
+            near = np.take_along_axis(cosines, nearest, axis=1)
+            weights = np.exp(SHARPNESS * (near - near.max(axis=1, keepdims=True)))
+            rows.append(np.einsum("ij,ijk->ik", weights, self._english[nearest]))
+        return unit(np.concatenate(rows))
 
     def length(self, frequency: float) -> float:
         """The length of an English word's row, by log10 of how often it comes in a billion words."""
@@ -161,14 +194,15 @@ def words_of(
         forms[fold_case(word) if language in SPACELESS else key_of(word, language)].append(word)
     often = {key: log10(sum(10 ** words[word] for word in of)) for key, of in forms.items() if key}
     keys = sorted(often, key=lambda key: (-often[key], key))[: STEMS.get(language, MOST_STEMS)]
-    if language in ENCODED_BY_E5:
-        rows = _rows(keys, {key: forms[key][:FORMS] for key in keys}, words, language, spaces["e5"], encoders["e5"])
-    else:
-        rows = _rows(keys, {key: forms[key][:FORMS] for key in keys}, words, language, spaces["use"], encoders["use"])
+    main = "e5" if language in ENCODED_BY_E5 else "use"
+    most = {key: forms[key][:FORMS] for key in keys}
+    rows = _rows(keys, most, words, spaces[main].rows, encoders[main], language)
+    if main == "use":
         first = keys[: MORE_BY_E5.get(language, MOST_BY_E5)]
-        rows[: len(first)] += _rows(
-            first, {key: forms[key][:1] for key in first}, words, language, spaces["e5"], encoders["e5"]
-        )
+        one = {key: forms[key][:1] for key in first}
+        rows[: len(first)] += _rows(first, one, words, spaces["e5"].rows, encoders["e5"], language)
+    if language in BY_NEIGHBOURS:
+        rows = unit(rows) + _rows(keys, most, words, spaces[main].rows_of_neighbours, encoders[main], language)
     lengths = (spaces["use"].length(often[key]) ** TELLING for key in keys)
     return {key: (row, length) for key, row, length in zip(keys, unit(rows), lengths, strict=True)}
 
@@ -177,13 +211,13 @@ def _rows(
     keys: Sequence[str],
     wanted: Mapping[str, Sequence[str]],
     words: Mapping[str, float],
-    language: str,
-    space: Space,
+    mapped: Callable[[Floats], Floats],
     encoder: Encoder,
+    language: str,
 ) -> Floats:
     """By one encoder: a row of length 1 for each key, the mean of those of its forms."""
     every = [word for key in keys for word in wanted[key]]
-    rows = dict(zip(every, space.rows(encoder.encode(every, language)), strict=True))
+    rows = dict(zip(every, mapped(encoder.encode(every, language)), strict=True))
     of_keys = unit(np.array([sum(10 ** words[word] * rows[word] for word in wanted[key]) for key in keys]))
     return unit(of_keys - COMMON * of_keys.mean(axis=0))
 
@@ -255,31 +289,51 @@ def simplified() -> dict[str, Any]:
     return {"traditional": np.array([a for a, _ in one], "<u4"), "simplified": np.array([b for _, b in one], "<u4")}
 
 
+def _read(path: Path) -> dict[str, Any]:
+    with np.load(path) as arrays:
+        return dict(arrays)
+
+
+def _centred(words: Mapping[str, Mapping[str, tuple[Floats, float]]]) -> dict[str, Any]:
+    """The rotation and the centres for all languages' rows."""
+    every = np.concatenate([np.array([row for row, _ in of.values()]) for of in words.values()])
+    sample = every[:: max(1, len(every) // SAMPLE)]
+    rotation = rotation_of(sample)
+    return {"centres": centres_of(sample @ rotation), "rotation": rotation.astype(np.float16)}
+
+
+def _coded(
+    language: str, of: Mapping[str, tuple[Floats, float]], rotation: Floats, centres: Floats
+) -> dict[str, NDArray[Any]]:
+    """A language's arrays, its words in the order of their hashes."""
+    digests = {digest_of(key): key for key in of}
+    keys = [digests[each] for each in sorted(digests, key=_number)]
+    parts = zip(np.split(np.array([of[key][0] for key in keys]) @ rotation, PARTS, axis=1), centres, strict=True)
+    return {
+        f"{language}_keys": _numbers(keys),
+        f"{language}_rows": np.array([_nearest(part, of_part) for part, of_part in parts], np.uint8).T.copy(),
+        f"{language}_lengths": np.array([round(100 * of[key][1]) for key in keys], np.uint8),
+    }
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--cache", type=Path, default=Path("cache"), help="Where vectors of the encoders are kept.")
     parser.add_argument("--out", type=Path, default=STATIC / "words.npz")
+    parser.add_argument(
+        "--only", nargs="+", choices=LANGUAGES, help="Languages; the file keeps all others as they are."
+    )
     options = parser.parse_args()
     options.cache.mkdir(parents=True, exist_ok=True)
     encoders = {name: Encoder(name, options.cache) for name in ENGLISH}
     spaces = {name: Space(encoder, name) for name, encoder in encoders.items()}
     words = {}
-    for language in LANGUAGES:
+    for language in options.only or LANGUAGES:
         words[language] = words_of(language, spaces, encoders)
         print(f"{language}: {len(words[language]):,} words", flush=True)
-    every = np.concatenate([np.array([row for row, _ in of.values()]) for of in words.values()])
-    sample = every[:: max(1, len(every) // SAMPLE)]
-    rotation = rotation_of(sample)
-    centres = centres_of(sample @ rotation)
-    arrays: dict[str, Any] = {"centres": centres, "rotation": rotation.astype(np.float16)} | frequent() | simplified()
+    arrays = _read(options.out) if options.only else _centred(words) | frequent() | simplified()
     for language, of in words.items():
-        digests = {digest_of(key): key for key in of}
-        keys = [digests[each] for each in sorted(digests, key=_number)]
-        rows = np.array([of[key][0] for key in keys]) @ rotation
-        parts = zip(np.split(rows, PARTS, axis=1), centres.astype(np.float32), strict=True)
-        arrays[f"{language}_keys"] = _numbers(keys)
-        arrays[f"{language}_rows"] = np.array([_nearest(part, of_part) for part, of_part in parts], np.uint8).T.copy()
-        arrays[f"{language}_lengths"] = np.array([round(100 * of[key][1]) for key in keys], np.uint8)
+        arrays |= _coded(language, of, arrays["rotation"].astype(np.float32), arrays["centres"].astype(np.float32))
     np.savez_compressed(options.out, **arrays)
     print(f"{options.out}: {options.out.stat().st_size:,} bytes")
 

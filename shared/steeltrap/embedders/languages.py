@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 import Stemmer
 
 from ..text.patterns import lazy_pattern
-from ..text.words import arabic_stem, cyrillic_stem, fold_case
+from ..text.words import arabic_stem, cyrillic_stem, fold_case, ukrainian_stem
 
 if TYPE_CHECKING:
     import numpy as np
@@ -35,7 +35,7 @@ STEMMED: Final = {
 }
 """The Snowball algorithm for a language's words."""
 
-CYRILLIC: Final = frozenset({"ru", "uk"})
+CYRILLIC: Final = ("ru", "uk")
 SPACELESS: Final = frozenset({"ko", "zh"})
 """Languages whose words are found in a run of characters, the longest first."""
 
@@ -55,6 +55,12 @@ MARGIN: Final = 25
 NEAR: Final = 5
 """By so much, likewise, than in Spanish and German, whose words the lexicon knows better."""
 
+_OWN_LETTERS: Final = {"pl": lazy_pattern("[łśźżń]"), "tr": lazy_pattern("[ğı]")}
+"""Letters that no other of our languages in Latin script has."""
+_SPELT: Final = 30
+"""By so much, likewise, a word with such a letter is likelier in its language. The frequent words of a language with
+many endings are few of those that a text has."""
+
 _FLOOR: Final = 15
 """The frequency of a word that a language lacks: so many tenths of log10 of how often it comes in a billion words."""
 _ENGLISH: Final = 0
@@ -69,11 +75,20 @@ _SCRIPTS: Final = (
     ("ar", lazy_pattern("[\u0621-\u065f\u0670-\u06d3]+")),
     ("hi", lazy_pattern("[\u0900-\u0963\u0971-\u097f]+")),
     ("ko", lazy_pattern("[\uac00-\ud7a3]+")),
-    ("ru", lazy_pattern("[\u0400-\u052f]+")),
+    ("ru", lazy_pattern("[\u0400-\u052f]+(?:['\u2019\u02bc][\u0400-\u052f]+)*")),
     ("zh", lazy_pattern("[\u3400-\u9fff\uf900-\ufaff]+")),
 )
+_APOSTROPHE: Final = lazy_pattern("['\u2019\u02bc]")
+"""Ukrainian words may have one, such as "м'ясо"."""
 _UKRAINIAN: Final = lazy_pattern("[ієїґІЄЇҐ]")
+_RUSSIAN: Final = lazy_pattern("[ыэёъЫЭЁЪ]")
 _PERSIAN_OR_URDU: Final = lazy_pattern("[\u067e\u0686\u0698\u06af\u0679\u0688\u06d2\u06ba\u06cc]")
+
+_SHORTEST: Final = {"ar": 3, "tr": 4}
+"""Letters that are left at least of a word whose stem is unknown, in languages whose words have more endings than stems
+lack."""
+_ARABIC_ENDINGS: Final = ("هما", "كما", "نا", "كم", "هم", "هن", "ها", "وا", "ني", "ته", "تي", "تك", *"تهكيان")
+_BEFORE_ARABIC_VERBS: Final = frozenset("ايتنسبلف")
 _stemming: Final = threading.Lock()
 
 
@@ -87,12 +102,36 @@ def key_of(word: str, language: str) -> str:
     """The stem by which a lower-case word is found in a language, without accents."""
     if language == "ar":
         return arabic_stem(fold_case(word))
-    if language in CYRILLIC:
+    if language == "ru":
         return cyrillic_stem(fold_case(word))
+    if language == "uk":
+        return ukrainian_stem(fold_case(_APOSTROPHE.sub("", word)))
     if language in STEMMED:
         with _stemming:
             word = _stemmer(language).stemWord(word)
     return fold_case(word)
+
+
+def shorter_keys(word: str, language: str) -> list[str]:
+    """The keys by which a lower-case word whose own key is unknown may be known in a language, the likeliest first.
+
+    A Turkish word has a row of endings: the longest beginning that is a word means most of what it means. An Arabic one
+    has pronouns as endings, and verbs a letter for the person in front.
+    """
+    shortest = _SHORTEST.get(language)
+    if shortest is None:
+        return []
+    if language == "tr":
+        folded = fold_case(word)
+        return [folded[:length] for length in range(len(folded) - 1, shortest - 1, -1)]
+    stem = key_of(word, language)
+    endings = (ending for ending in _ARABIC_ENDINGS if stem.endswith(ending) and len(stem) - len(ending) >= shortest)
+    keys: list[str] = []
+    for base in (stem, *map(stem.removesuffix, endings)):
+        keys.append(base)
+        if len(base) > shortest and base[0] in _BEFORE_ARABIC_VERBS:
+            keys.append(base[1:])
+    return keys[1:]
 
 
 def digest_of(key: str) -> bytes:
@@ -108,6 +147,7 @@ class Languages:
         self._reading = threading.Lock()
         self._arrays: dict[str, NDArray[Any]] = {}
         self._place = lru_cache(_KEPT)(self._found)
+        self._shorter_place = lru_cache(_KEPT)(self._found_shorter)
         self._simplified = lru_cache(1)(self._read_simplified)
 
     def may_be_of_latin(self, words: Set[str]) -> bool:
@@ -123,9 +163,15 @@ class Languages:
 
         frequencies = self._of("frequent")
         places = [place for word in words if (place := self._place("frequent", word)) is not None]
-        if not places:
+        spelt = {
+            LATIN.index(language): sum(1 for word in words if letters.search(word))
+            for language, letters in _OWN_LETTERS.items()
+        }
+        if not places and not any(spelt.values()):
             return None
         odds = np.maximum(frequencies[places].astype(int), _FLOOR).sum(axis=0)
+        for place, count in spelt.items():
+            odds[1 + place] += count * _SPELT
         best = 1 + int(np.argmax(odds[1 : 1 + len(LATIN)]))
         english = odds[_ENGLISH] + max(0, known_in_english - len(places)) * _UNKNOWN_ENGLISH + MARGIN
         others = max(english, *(odds[1 + len(LATIN) :] + NEAR))
@@ -135,23 +181,39 @@ class Languages:
         """The languages of other scripts in a text, Japanese left out, and a pattern for the runs of their letters."""
         for language, runs in _SCRIPTS:
             if runs.search(text) and not (language == "ar" and _PERSIAN_OR_URDU.search(text)):
-                yield "uk" if language == "ru" and _UKRAINIAN.search(text) else language, runs
+                yield self._of_cyrillic(text, runs) if language in CYRILLIC else language, runs
+
+    def _of_cyrillic(self, text: str, runs: re.Pattern[str]) -> str:
+        """Whether a text with Cyrillic letters is Russian, which stands for all but Ukrainian: by the letters that only
+        one of the two has, else by which knows more of its words.
+        """
+        if _UKRAINIAN.search(text):
+            return "uk"
+        if _RUSSIAN.search(text):
+            return "ru"
+        words = set(runs.findall(text))
+        counts = {each: sum(self._place(each, word) is not None for word in words) for each in CYRILLIC}
+        return max(CYRILLIC, key=lambda each: counts[each])
 
     def known(self, words: Iterable[str], language: str) -> dict[str, tuple[int, ...]]:
-        """The places of the words that a language knows; of a run without spaces those of its parts that are known."""
+        """The places of the words that a language knows, if only without some endings; of a run without spaces those of
+        its parts that are known.
+        """
         places_by_word: dict[str, tuple[int, ...]] = {}
         for word in words:
-            place = self._place(language, word)
-            parts = (place,) if place is not None else self._parts(word, language) if language in SPACELESS else ()
-            if parts:
-                places_by_word[word] = parts
+            places = self._whole(word, language)
+            if not places and language in _SHORTEST:
+                shorter = self._shorter_place(language, word)
+                places = () if shorter is None else (shorter,)
+            if places:
+                places_by_word[word] = places
         return places_by_word
 
     def have(self, word: str) -> bool:
-        """Whether one of the languages with a word's script has the lower-case word."""
+        """Whether one of the languages with a word's script has the lower-case word, by its stem."""
         script = next((language for language, runs in _SCRIPTS if runs.fullmatch(word)), None)
-        languages = sorted(CYRILLIC) if script in CYRILLIC else LATIN if script is None else (script,)
-        return any(self.known([word], language) for language in languages)
+        languages = CYRILLIC if script in CYRILLIC else LATIN if script is None else (script,)
+        return any(self._whole(word, language) for language in languages)
 
     def sum_of(self, places: Iterable[int], language: str) -> "NDArray[np.float32]":
         """The sum of the rows at these places, each counted once."""
@@ -165,6 +227,13 @@ class Languages:
         total = np.einsum("i,ij->j", lengths / np.sqrt(np.einsum("ij,ij->i", rows, rows)), rows)
         turned: NDArray[np.float32] = np.einsum("ij,j->i", self._of("rotation"), total)
         return turned
+
+    def _whole(self, word: str, language: str) -> tuple[int, ...]:
+        """The place of a word, or those of the parts of a run without spaces; () for an unknown one."""
+        place = self._place(language, word)
+        if place is not None:
+            return (place,)
+        return self._parts(word, language) if language in SPACELESS else ()
 
     def _parts(self, run: str, language: str) -> tuple[int, ...]:
         """The places of the longest words from the left, one after the other."""
@@ -188,6 +257,11 @@ class Languages:
     def _found(self, name: str, word: str) -> int | None:
         """The place of a word among those of a language, or among the frequent ones of all; None if it isn't there."""
         return self._places(name, [fold_case(word) if name == "frequent" else key_of(word, name)])[0]
+
+    def _found_shorter(self, language: str, word: str) -> int | None:
+        """The place of a word by what is left of it without some endings; None if that isn't there either."""
+        keys = shorter_keys(word, language)
+        return next((place for place in self._places(language, keys) if place is not None), None) if keys else None
 
     def _places(self, name: str, keys: Sequence[str]) -> list[int | None]:
         """The place of each key; None for those that aren't there."""

@@ -22,7 +22,7 @@ from ..text.patterns import lazy_pattern
 from ..text.words import fold_case, is_hebrew, normalised, tokens
 from . import nonblank_positions, out_of_time, restore_positions
 from .calibration import STATIC_NOVEL, STATIC_SLOPE, STATIC_UNRELATED, STATIC_UNRELATED_JAPANESE
-from .languages import Languages
+from .languages import CYRILLIC, LATIN, Languages
 from .word_pieces import WordPieces
 
 if TYPE_CHECKING:
@@ -239,6 +239,10 @@ _KNOWN: Final = 0.1
 best."""
 
 
+REWORKED: Final = frozenset({*LATIN, *CYRILLIC, "ar"})
+"""The languages whose texts have other vectors since version 4 of the analysis."""
+
+
 class StaticEmbedder:
     """The weighted sum of the vectors of a text's word pieces, each counted once; a query weighs its pieces.
 
@@ -275,8 +279,11 @@ class StaticEmbedder:
 
     def has_changed(self, text: str, since: int) -> bool:
         """Whether a later version of the analysis gave the text another vector: version 2 in the languages that it
-        brought, version 3 in Hebrew, whose words got stems."""
-        return (since < 3 and is_hebrew(text)) or (since < 2 and self._loaded().is_in_language(text))
+        brought, version 3 in Hebrew, whose words got stems, version 4 in the languages whose words got other rows."""
+        if since < 3 and is_hebrew(text):
+            return True
+        languages = self._loaded().languages_of(text) if since < 4 else set()
+        return bool(languages) if since < 2 else not REWORKED.isdisjoint(languages)
 
     def knows(self, word: str) -> bool:
         """Whether English or one of the other languages has a word. Raises Unavailable when a file can't be read."""
@@ -341,14 +348,14 @@ class _Model:
         unit = total / np.float32(length or 1)
         return unit.astype("<f4", copy=False).tobytes()
 
-    def is_in_language(self, text: str) -> bool:
-        """Whether a text has words of a language that is neither English nor the lexicon's."""
+    def languages_of(self, text: str) -> set[str]:
+        """The languages that a text has words of, beside English and the lexicon's."""
         lowered = _lowered(text)
         digests = [digest(word) for word in _words_beyond_latin(text)]
         is_japanese = not digests or self._is_japanese(text, self._lexicon.places(digests))
-        if not is_japanese and next(self._languages.of_scripts(lowered), None) is not None:
-            return True
-        return self._language(_words(_latin_of(lowered))) is not None
+        languages = set() if is_japanese else {language for language, _ in self._languages.of_scripts(lowered)}
+        in_latin = self._language(_words(_latin_of(lowered)))
+        return languages if in_latin is None else languages | {in_latin}
 
     def knows(self, word: str) -> bool:
         """Whether a word is one of English as a whole, of the lexicon, or of another language."""

@@ -300,12 +300,17 @@ def _stem_of(word: str) -> str:
 
 def cyrillic_stem(word: str) -> str:
     """A folded Cyrillic word without its ending: a Ukrainian one of a word with Ukrainian letters, else a Russian one,
-    which other languages have too. Snowball has no Ukrainian.
+    which other languages have too.
     """
     if _UKRAINIAN.search(word):
-        return _UKRAINIAN_ENDING.sub("", word.removesuffix("ся"))
+        return ukrainian_stem(word)
     with _stemming:
         return str(_russian.stemWord(word))
+
+
+def ukrainian_stem(word: str) -> str:
+    """A folded Ukrainian word without its ending. Snowball has no Ukrainian."""
+    return _UKRAINIAN_ENDING.sub("", word.removesuffix("ся"))
 
 
 def arabic_stem(word: str) -> str:
@@ -323,12 +328,12 @@ def hebrew_stem(word: str) -> str:
     return _HEBREW_BEFORE.sub("", plain).translate(_HEBREW_LETTERS)
 
 
-WORDS_VERSION: Final = 3
+WORDS_VERSION: Final = 4
 """To be raised with every change of the words that a stored memory gets, here: where words were
 stored by a lower version, they are made again. Before version 1 no store knew its version;
 since version 2 vowel signs of India's scripts belong to words, words of three other scripts have stems, and what
 happened has the days that it may be of, or is told from moments as a day, on all stores; since version 3
-Hebrew words have stems, and irregular English forms one word."""
+Hebrew words have stems, and irregular English forms one word; version 4 changed vectors alone."""
 
 _SINCE_2: Final = lazy_pattern("[\u0400-\u052f\u0591-\u05c7\u0600-\u06ff\u0900-\u0dff]")
 
