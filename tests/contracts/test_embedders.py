@@ -16,7 +16,7 @@ from itertools import combinations
 from pathlib import Path
 from threading import Event, Thread
 from types import ModuleType, SimpleNamespace
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import pytest
@@ -382,7 +382,63 @@ def test_static_256_says_whose_vectors_twelve_more_languages_have_changed() -> N
     same = [*CALIBRATION_TEXTS, *JAPANESE_TEXTS, "", "🫖", "Der Tee steht da.", "telefono del fontanero"]
     assert [text for text in changed if not STATIC.has_changed(text, 0)] == []
     assert [text for text in same if STATIC.has_changed(text, 0)] == []
-    assert not STATIC.has_changed(changed[0], 2)
+    reworked = {row[1] for row in IN_OTHER_WORDS if row[0] in static.REWORKED}
+    assert {text for text in [*changed, *same] if STATIC.has_changed(text, 3)} == reworked
+    assert not STATIC.has_changed(changed[0], WORDS_VERSION)
+
+
+WORDS_OF_LANGUAGES: Final = Languages(static.FOLDER / "words.npz")
+
+
+@pytest.mark.parametrize(
+    ("language", "word", "shorter"),
+    [
+        ("tr", "köpekçilikten", "köpek"),
+        ("tr", "bilgisayarlaştırılması", "bilgisayar"),
+        ("ar", "أتجنبها", "تجنب"),
+        ("ar", "كلبنا", "كلب"),
+        ("ar", "سيارتهما", "سيارة"),
+        ("ar", "أركض", "ركض"),
+    ],
+)
+def test_a_word_with_unknown_endings_means_what_it_does_without_them(language: str, word: str, shorter: str) -> None:
+    assert WORDS_OF_LANGUAGES.known([word], language)[word] == WORDS_OF_LANGUAGES.known([shorter], language)[shorter]
+
+
+def test_a_misspelt_word_is_no_known_one_by_its_beginning() -> None:
+    assert WORDS_OF_LANGUAGES.known(["bilgisayxx"], "tr")
+    assert not WORDS_OF_LANGUAGES.have("bilgisayxx")
+    assert WORDS_OF_LANGUAGES.have("bilgisayar")
+
+
+@pytest.mark.parametrize("word", ["м'яса", "п\u2019ятниці", "здоров\u02bcя"])
+def test_a_ukrainian_word_is_known_with_its_apostrophe(word: str) -> None:
+    [(language, runs)] = WORDS_OF_LANGUAGES.of_scripts(f"\u00ab{word}\u00bb")
+    assert runs.findall(word) == [word]
+    assert WORDS_OF_LANGUAGES.known([word], "uk"), language
+
+
+@pytest.mark.parametrize(
+    ("language", "text"),
+    [
+        ("uk", "Я зламав ногу на лижах."),
+        ("uk", "Який овоч я не кладу в борщ?"),
+        ("ru", "Кто отремонтирует протечку на кухне?"),
+        ("ru", "Где кошка?"),
+        ("tr", "Cihazımda ne bozuldu?"),
+        ("tr", "Köpeğimiz gök gürültüsünden korkar."),
+        ("pl", "Co przeraża domowego zwierzaka?"),
+    ],
+)
+def test_a_text_s_language_is_told_where_few_of_its_words_are_frequent(language: str, text: str) -> None:
+    assert StaticEmbedder()._loaded().languages_of(text) == {language}
+
+
+@pytest.mark.parametrize(
+    "text", ["Lunch with Erdoğan on Friday.", "I live in Łódź near the station.", "Met Mr Yılmaz."]
+)
+def test_an_english_text_with_a_foreign_name_stays_english(text: str) -> None:
+    assert StaticEmbedder()._loaded().languages_of(text) == set()
 
 
 def test_static_256_finds_a_hebrew_word_by_its_other_forms() -> None:

@@ -58,8 +58,8 @@ NEAR: Final = 5
 _OWN_LETTERS: Final = {"pl": lazy_pattern("[łśźżń]"), "tr": lazy_pattern("[ğı]")}
 """Letters that no other of our languages in Latin script has."""
 _SPELT: Final = 30
-"""By so much, likewise, a word with such a letter is likelier in its language. The frequent words of a language with
-many endings are few of those that a text has."""
+"""By so much, likewise, a word with such a letter is likelier in its language, if it is frequent in none: of a language
+with many endings, few words of a text are."""
 
 _FLOOR: Final = 15
 """The frequency of a word that a language lacks: so many tenths of log10 of how often it comes in a billion words."""
@@ -75,11 +75,11 @@ _SCRIPTS: Final = (
     ("ar", lazy_pattern("[\u0621-\u065f\u0670-\u06d3]+")),
     ("hi", lazy_pattern("[\u0900-\u0963\u0971-\u097f]+")),
     ("ko", lazy_pattern("[\uac00-\ud7a3]+")),
-    ("ru", lazy_pattern("[\u0400-\u052f]+(?:['\u2019\u02bc][\u0400-\u052f]+)*")),
+    ("ru", lazy_pattern("[\u0400-\u052f][\u0400-\u052f'\u2019\u02bc]*")),
     ("zh", lazy_pattern("[\u3400-\u9fff\uf900-\ufaff]+")),
 )
 _APOSTROPHE: Final = lazy_pattern("['\u2019\u02bc]")
-"""Ukrainian words may have one, such as "м'ясо"."""
+"""Ukrainian words may have one, such as "м'ясо"; after others it is a quotation mark."""
 _UKRAINIAN: Final = lazy_pattern("[ієїґІЄЇҐ]")
 _RUSSIAN: Final = lazy_pattern("[ыэёъЫЭЁЪ]")
 _PERSIAN_OR_URDU: Final = lazy_pattern("[\u067e\u0686\u0698\u06af\u0679\u0688\u06d2\u06ba\u06cc]")
@@ -88,6 +88,8 @@ _SHORTEST: Final = {"ar": 3, "tr": 4}
 """Letters that are left at least of a word whose stem is unknown, in languages whose words have more endings than stems
 lack."""
 _ARABIC_ENDINGS: Final = ("هما", "كما", "نا", "كم", "هم", "هن", "ها", "وا", "ني", "ته", "تي", "تك", *"تهكيان")
+_ARABIC_FEMININE: Final = "ت"
+"""As the feminine ending is written before another one."""
 _BEFORE_ARABIC_VERBS: Final = frozenset("ايتنسبلف")
 _stemming: Final = threading.Lock()
 
@@ -102,10 +104,9 @@ def key_of(word: str, language: str) -> str:
     """The stem by which a lower-case word is found in a language, without accents."""
     if language == "ar":
         return arabic_stem(fold_case(word))
-    if language == "ru":
-        return cyrillic_stem(fold_case(word))
-    if language == "uk":
-        return ukrainian_stem(fold_case(_APOSTROPHE.sub("", word)))
+    if language in CYRILLIC:
+        folded = fold_case(_APOSTROPHE.sub("", word))
+        return ukrainian_stem(folded) if language == "uk" else cyrillic_stem(folded)
     if language in STEMMED:
         with _stemming:
             word = _stemmer(language).stemWord(word)
@@ -129,6 +130,8 @@ def shorter_keys(word: str, language: str) -> list[str]:
     keys: list[str] = []
     for base in (stem, *map(stem.removesuffix, endings)):
         keys.append(base)
+        if len(base) > shortest and base.endswith(_ARABIC_FEMININE):
+            keys.append(base[:-1])
         if len(base) > shortest and base[0] in _BEFORE_ARABIC_VERBS:
             keys.append(base[1:])
     return keys[1:]
@@ -162,16 +165,15 @@ class Languages:
         import numpy as np
 
         frequencies = self._of("frequent")
-        places = [place for word in words if (place := self._place("frequent", word)) is not None]
-        spelt = {
-            LATIN.index(language): sum(1 for word in words if letters.search(word))
-            for language, letters in _OWN_LETTERS.items()
-        }
+        by_word = {word: self._place("frequent", word) for word in words}
+        places = [place for place in by_word.values() if place is not None]
+        rare = [word for word, place in by_word.items() if place is None and not word.isascii()]
+        spelt = {language: sum(1 for word in rare if own.search(word)) for language, own in _OWN_LETTERS.items()}
         if not places and not any(spelt.values()):
             return None
         odds = np.maximum(frequencies[places].astype(int), _FLOOR).sum(axis=0)
-        for place, count in spelt.items():
-            odds[1 + place] += count * _SPELT
+        for language, count in spelt.items():
+            odds[1 + LATIN.index(language)] += count * _SPELT
         best = 1 + int(np.argmax(odds[1 : 1 + len(LATIN)]))
         english = odds[_ENGLISH] + max(0, known_in_english - len(places)) * _UNKNOWN_ENGLISH + MARGIN
         others = max(english, *(odds[1 + len(LATIN) :] + NEAR))

@@ -353,7 +353,7 @@ class _Model:
         lowered = _lowered(text)
         digests = [digest(word) for word in _words_beyond_latin(text)]
         is_japanese = not digests or self._is_japanese(text, self._lexicon.places(digests))
-        languages = set() if is_japanese else {language for language, _ in self._languages.of_scripts(lowered)}
+        languages = set() if is_japanese else {language for language, _ in self._scripts(lowered)}
         in_latin = self._language(_words(_latin_of(lowered)))
         return languages if in_latin is None else languages | {in_latin}
 
@@ -412,6 +412,10 @@ class _Model:
         """Whether a text has a word that English lacks as a whole, and none of the commonest English ones."""
         return _VERY_ENGLISH_WORDS.isdisjoint(words) and any(len(self._of_word(word)) > 1 for word in words)
 
+    def _scripts(self, lowered: str) -> list[tuple[str, re.Pattern[str]]]:
+        with readable():
+            return list(self._languages.of_scripts(lowered))
+
     def _known(self, words: Iterable[str], language: str) -> dict[str, tuple[int, ...]]:
         with readable():
             return self._languages.known(words, language)
@@ -462,7 +466,7 @@ class _Model:
 
         total = np.zeros(DIMENSION, np.float32)
         lowered = normalised("NFKC", text).lower()
-        for language, runs in self._languages.of_scripts(lowered):
+        for language, runs in self._scripts(lowered):
             places_by_word = self._known(dict.fromkeys(runs.findall(lowered)), language)
             if places_by_word:
                 total += self._in_language(chain.from_iterable(places_by_word.values()), language)
