@@ -406,8 +406,8 @@ def test_a_word_with_unknown_endings_means_what_it_does_without_them(language: s
 
 
 def test_a_misspelt_word_is_no_known_one_by_its_beginning() -> None:
-    assert WORDS_OF_LANGUAGES.known(["bilgisayxx"], "tr")
-    assert not WORDS_OF_LANGUAGES.have("bilgisayxx")
+    assert WORDS_OF_LANGUAGES.known(["yatırıyorum"], "tr")
+    assert not WORDS_OF_LANGUAGES.have("yatırıyorum")
     assert WORDS_OF_LANGUAGES.have("bilgisayar")
 
 
@@ -435,10 +435,40 @@ def test_a_text_s_language_is_told_where_few_of_its_words_are_frequent(language:
 
 
 @pytest.mark.parametrize(
-    "text", ["Lunch with Erdoğan on Friday.", "I live in Łódź near the station.", "Met Mr Yılmaz."]
+    "text",
+    [
+        "Lunch with Erdoğan on Friday.",
+        "Met Mr Yılmaz.",
+        "We met Agnieszka Wiśniewska and Paweł Woźniak in Gdańsk.",
+        "met paweł woźniak in gdańsk",
+        "Visited Kraków, Łódź and Gdańsk",
+        "Prof. Çağlar Yıldızoğlu teaches calculus",
+        "Ağaoğlu hotel",
+        "Herr Çağlar Yıldızoğlu mag Tee",
+        "Treffen mit Paweł Woźniak, Gdańsk",
+        "Viaje a Łódź, Poznań y Toruń",
+        "Łódźに行った",
+    ],
 )
-def test_an_english_text_with_a_foreign_name_stays_english(text: str) -> None:
+def test_foreign_names_make_a_text_of_no_other_language(text: str) -> None:
     assert StaticEmbedder()._loaded().languages_of(text) == set()
+
+
+@pytest.mark.parametrize(
+    ("query", "right", "wrong"),
+    [
+        ("parasetamol", "Parasetamol bana dokunuyor.", "Parası bende."),
+        ("Mertcan", "Mertcan yarın bize gelecek.", "Mertkan yarın bize gelecek."),
+        ("Denizhan", "Denizhan yarın bize gelecek.", "Denizcan yarın bize gelecek."),
+        ("elasticsearch", "Arama için Elasticsearch kuruldu.", "Saat için elastik kayış alındı."),
+    ],
+)
+def test_a_name_in_a_turkish_text_is_not_taken_for_the_word_that_it_begins_with(
+    query: str, right: str, wrong: str
+) -> None:
+    [asked] = STATIC.embed([query], purpose="query", timeout=30)
+    stored, other = embed(STATIC, right, wrong)
+    assert cosine(asked, stored) > cosine(asked, other) + 0.1
 
 
 def test_static_256_finds_a_hebrew_word_by_its_other_forms() -> None:

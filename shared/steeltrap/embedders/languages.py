@@ -7,7 +7,7 @@ that stand for those of many rows, which were rotated before. `models/languages/
 
 import re
 import threading
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Collection, Iterable, Iterator, Sequence, Set
 from functools import lru_cache
 from hashlib import blake2b
 from pathlib import Path
@@ -55,17 +55,23 @@ MARGIN: Final = 25
 NEAR: Final = 5
 """By so much, likewise, than in Spanish and German, whose words the lexicon knows better."""
 
-_OWN_LETTERS: Final = {"pl": lazy_pattern("[łśźżń]"), "tr": lazy_pattern("[ğı]")}
-"""Letters that no other of our languages in Latin script has."""
-_SPELT: Final = 30
-"""By so much, likewise, a word with such a letter is likelier in its language, if it is frequent in none: of a language
-with many endings, few words of a text are."""
+_SPELT: Final = {
+    "pl": lazy_pattern("^[a-ząćęó]*[łśźżń][a-ząćęółśźżń]*$"),
+    "tr": lazy_pattern("^[a-zçöüâî]*[ğış][a-zçöşüâîğı]*$"),
+}
+"""Lower-case words with a letter that no other of our languages in Latin script has, and with none that it lacks."""
+_BY_SPELLING: Final = 30
+"""By so much, likewise, such a word is likelier in its language, if it is frequent in none: of a language with many
+endings, few words of a text are."""
+_UNLIKELY: Final = 10
+"""A text with a word that is by so much, likewise, likelier in English, Spanish or German has foreign names."""
 
 _FLOOR: Final = 15
 """The frequency of a word that a language lacks: so many tenths of log10 of how often it comes in a billion words."""
 _ENGLISH: Final = 0
 _UNKNOWN_ENGLISH: Final = 5
 """The weight of a word that English knows, but that is frequent in no language."""
+_RAREST: Final = 255
 _KEY_BYTES: Final = 4
 _LONGEST: Final = 6
 """Characters of the longest word in a run without spaces."""
@@ -80,17 +86,27 @@ _SCRIPTS: Final = (
 )
 _APOSTROPHE: Final = lazy_pattern("['\u2019\u02bc]")
 """Ukrainian words may have one, such as "м'ясо"; after others it is a quotation mark."""
-_UKRAINIAN: Final = lazy_pattern("[ієїґІЄЇҐ]")
+_UKRAINIAN: Final = lazy_pattern("[ієїґІЄЇҐ]|[\u0400-\u052f]['\u2019\u02bc][яюЯЮ]")
 _RUSSIAN: Final = lazy_pattern("[ыэёъЫЭЁЪ]")
 _PERSIAN_OR_URDU: Final = lazy_pattern("[\u067e\u0686\u0698\u06af\u0679\u0688\u06d2\u06ba\u06cc]")
 
-_SHORTEST: Final = {"ar": 3, "tr": 4}
-"""Letters that are left at least of a word whose stem is unknown, in languages whose words have more endings than stems
-lack."""
-_ARABIC_ENDINGS: Final = ("هما", "كما", "نا", "كم", "هم", "هن", "ها", "وا", "ني", "ته", "تي", "تك", *"تهكيان")
+_WITH_ENDINGS: Final = frozenset({"ar", "tr"})
+"""Languages whose words have more endings than stems lack."""
+_SHORTEST_TURKISH: Final = 4
+"""Letters of the shortest beginning that a word is known by."""
+_FRONT: Final = frozenset("eiöü")
+_BACK: Final = frozenset("aıou")
+_IN_TURKISH_ENDINGS: Final = frozenset("aeıiuübcçdğklmnrsştyz")
+_LAST_OF_TURKISH_ENDINGS: Final = frozenset("aeıiuüklmnprşz")
+_OF_ANY_HARMONY: Final = lazy_pattern("ki|ken|yor.*")
+_SHORTEST_ARABIC: Final = 3
+_ARABIC_SUFFIXES: Final = ("هما", "كما", "نا", "كم", "هم", "هن", "ها", "وا", "ون", "ني", "ته", "تي", "تك", *"تهكيان")
 _ARABIC_FEMININE: Final = "ت"
-"""As the feminine ending is written before another one."""
-_BEFORE_ARABIC_VERBS: Final = frozenset("ايتنسبلف")
+"""The feminine ending, as it is written before a suffix."""
+_ARABIC_PERSONS: Final = frozenset("ايتن")
+"""The letters before a verb that say who does it."""
+_ARABIC_PARTICLES: Final = frozenset("سبلف")
+"""The future, prepositions and a conjunction, which are written with the word."""
 _stemming: Final = threading.Lock()
 
 
@@ -114,27 +130,37 @@ def key_of(word: str, language: str) -> str:
 
 
 def shorter_keys(word: str, language: str) -> list[str]:
-    """The keys by which a lower-case word whose own key is unknown may be known in a language, the likeliest first.
+    """The keys by which a lower-case word may be known in Turkish or Arabic if its own is not, the likeliest first.
 
     A Turkish word has a row of endings: the longest beginning that is a word means most of what it means. An Arabic one
-    has pronouns as endings, and verbs a letter for the person in front.
+    has pronouns as endings, and in front of it a letter for the person, or a particle.
     """
-    shortest = _SHORTEST.get(language)
-    if shortest is None:
-        return []
     if language == "tr":
         folded = fold_case(word)
-        return [folded[:length] for length in range(len(folded) - 1, shortest - 1, -1)]
+        lengths = range(len(folded) - 1, _SHORTEST_TURKISH - 1, -1)
+        return [folded[:length] for length in lengths if _is_of_endings(folded[:length], folded[length:])]
     stem = key_of(word, language)
-    endings = (ending for ending in _ARABIC_ENDINGS if stem.endswith(ending) and len(stem) - len(ending) >= shortest)
+    suffixes = [each for each in _ARABIC_SUFFIXES if stem.endswith(each) and len(stem) - len(each) >= _SHORTEST_ARABIC]
     keys: list[str] = []
-    for base in (stem, *map(stem.removesuffix, endings)):
+    for base in map(stem.removesuffix, suffixes):
         keys.append(base)
-        if len(base) > shortest and base.endswith(_ARABIC_FEMININE):
+        if len(base) > _SHORTEST_ARABIC and base.endswith(_ARABIC_FEMININE):
             keys.append(base[:-1])
-        if len(base) > shortest and base[0] in _BEFORE_ARABIC_VERBS:
-            keys.append(base[1:])
-    return keys[1:]
+    keys += [base[1:] for base in (stem, *keys) if len(base) > _SHORTEST_ARABIC and base[0] in _ARABIC_PERSONS]
+    if len(stem) > _SHORTEST_ARABIC + 1 and stem[0] in _ARABIC_PARTICLES:
+        keys.append(stem[1:])
+    return keys
+
+
+def _is_of_endings(beginning: str, rest: str) -> bool:
+    """Whether what follows the beginning of a folded Turkish word may be endings: by their letters, and by vowels that
+    agree with the last one before them. Else names and foreign words would be taken for others.
+    """
+    if rest[-1] not in _LAST_OF_TURKISH_ENDINGS:
+        return False
+    harmonious = _OF_ANY_HARMONY.sub("", rest)
+    last = next((vowel for vowel in reversed(beginning) if vowel in _FRONT or vowel in _BACK), "")
+    return _IN_TURKISH_ENDINGS.issuperset(harmonious) and (_BACK if last in _FRONT else _FRONT).isdisjoint(harmonious)
 
 
 def digest_of(key: str) -> bytes:
@@ -157,23 +183,32 @@ class Languages:
         """Whether it is worth while to ask `of_latin` about a text's lower-case words."""
         return not TELLING.isdisjoint(words) or not all(map(str.isascii, words))
 
-    def of_latin(self, words: Set[str], known_in_english: int) -> str | None:
+    def of_latin(self, words: Set[str], known_in_english: int, capitals: Collection[str] = ()) -> str | None:
         """Which of our languages a text's lower-case words are in; None for English, and for those of the lexicon.
 
-        `known_in_english` is how many of the words the English tokenizer knows as a whole.
+        `known_in_english` is how many of the words the English tokenizer knows as a whole. `capitals` are those of the
+        words that have a capital in the text.
         """
         import numpy as np
 
         frequencies = self._of("frequent")
         by_word = {word: self._place("frequent", word) for word in words}
         places = [place for place in by_word.values() if place is not None]
-        rare = [word for word, place in by_word.items() if place is None and not word.isascii()]
-        spelt = {language: sum(1 for word in rare if own.search(word)) for language, own in _OWN_LETTERS.items()}
-        if not places and not any(spelt.values()):
+        rare = {word for word, place in by_word.items() if place is None and not word.isascii()}
+        if not places and not rare:
             return None
-        odds = np.maximum(frequencies[places].astype(int), _FLOOR).sum(axis=0)
-        for language, count in spelt.items():
-            odds[1 + LATIN.index(language)] += count * _SPELT
+        of_words = np.maximum(frequencies[places].astype(int), _FLOOR)
+        odds = of_words.sum(axis=0)
+        rivals = of_words[:, [_ENGLISH, *range(1 + len(LATIN), of_words.shape[1])]].max(axis=1, initial=0)
+        for language, own in _SPELT.items():
+            spelt = {word for word in rare if own.search(word)}
+            leads = of_words[:, 1 + LATIN.index(language)] - rivals
+            # A capital may be that of a name, or of the first word in a text without names.
+            names = set(capitals)
+            if spelt and len(words) > len(names) == 1 and (leads > 0).all():
+                names = set()
+            if spelt - names and (leads > -_UNLIKELY).all():
+                odds[1 + LATIN.index(language)] += len(spelt - names) * _BY_SPELLING
         best = 1 + int(np.argmax(odds[1 : 1 + len(LATIN)]))
         english = odds[_ENGLISH] + max(0, known_in_english - len(places)) * _UNKNOWN_ENGLISH + MARGIN
         others = max(english, *(odds[1 + len(LATIN) :] + NEAR))
@@ -187,15 +222,19 @@ class Languages:
 
     def _of_cyrillic(self, text: str, runs: re.Pattern[str]) -> str:
         """Whether a text with Cyrillic letters is Russian, which stands for all but Ukrainian: by the letters that only
-        one of the two has, else by which knows more of its words.
+        one of the two has, else by in which its words are more frequent.
         """
         if _UKRAINIAN.search(text):
             return "uk"
         if _RUSSIAN.search(text):
             return "ru"
         words = set(runs.findall(text))
-        counts = {each: sum(self._place(each, word) is not None for word in words) for each in CYRILLIC}
-        return max(CYRILLIC, key=lambda each: counts[each])
+        return min(CYRILLIC, key=lambda language: sum(self._rarity(word, language) for word in words))
+
+    def _rarity(self, word: str, language: str) -> int:
+        """The length of a word's row, in hundredths: rarer words have longer ones, unknown ones count as the rarest."""
+        place = self._place(language, word)
+        return _RAREST if place is None else int(self._of(f"{language}_lengths")[place])
 
     def known(self, words: Iterable[str], language: str) -> dict[str, tuple[int, ...]]:
         """The places of the words that a language knows, if only without some endings; of a run without spaces those of
@@ -204,7 +243,7 @@ class Languages:
         places_by_word: dict[str, tuple[int, ...]] = {}
         for word in words:
             places = self._whole(word, language)
-            if not places and language in _SHORTEST:
+            if not places and language in _WITH_ENDINGS:
                 shorter = self._shorter_place(language, word)
                 places = () if shorter is None else (shorter,)
             if places:

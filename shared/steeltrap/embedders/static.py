@@ -354,7 +354,7 @@ class _Model:
         digests = [digest(word) for word in _words_beyond_latin(text)]
         is_japanese = not digests or self._is_japanese(text, self._lexicon.places(digests))
         languages = set() if is_japanese else {language for language, _ in self._scripts(lowered)}
-        in_latin = self._language(_words(_latin_of(lowered)))
+        in_latin = self._language(_latin_of(text), _words(_lowered(_latin_of(text))))
         return languages if in_latin is None else languages | {in_latin}
 
     def knows(self, word: str) -> bool:
@@ -374,7 +374,7 @@ class _Model:
         the words of another language do; with that language.
         """
         if _PLAIN.fullmatch(text):
-            lowered = text.lower()
+            latin, lowered = text, text.lower()
             words = {word for word in _PLAIN_WORD.findall(lowered) if len(word) <= _LONGEST_WORD}
             pieces = word_numbers = set(chain.from_iterable(map(self._of_word, words)))
         else:
@@ -383,7 +383,7 @@ class _Model:
             words = {word for word in _WORD.findall(lowered) if len(word) <= _LONGEST_WORD}
             word_numbers = set(chain.from_iterable(map(self._of_word, words)))
             pieces = set(self._pieces.encode(latin))
-        language = self._language(words)
+        language = self._language(latin, words)
         places_by_word = self._foreign(words, word_numbers) if language is None else self._known(words, language)
         if not places_by_word:
             return {piece for piece in pieces if piece < self._size}, [], None
@@ -401,12 +401,16 @@ class _Model:
         glosses = {word: self._pieces.decode(self._lexicon.english(places)) for word, places in places_by_word.items()}
         return _WORD.sub(lambda word: glosses.get(word[0], word[0]), lowered.translate(_MARKS))
 
-    def _language(self, words: set[str]) -> str | None:
-        """The language of a text's words, if it is one in Latin script that neither English nor the lexicon is for."""
+    def _language(self, latin: str, words: set[str]) -> str | None:
+        """The language of a Latin text, of which these are the lower-case words, if neither English nor the lexicon is
+        for it.
+        """
         if not self._languages.may_be_of_latin(words) and not self._is_strange(words):
             return None
+        capitals = () if latin.isascii() else {_lowered(word) for word in _WORD.findall(latin) if word[0].isupper()}
+        known_in_english = sum(len(self._of_word(word)) == 1 for word in words)
         with readable():
-            return self._languages.of_latin(words, sum(len(self._of_word(word)) == 1 for word in words))
+            return self._languages.of_latin(words, known_in_english, capitals)
 
     def _is_strange(self, words: set[str]) -> bool:
         """Whether a text has a word that English lacks as a whole, and none of the commonest English ones."""
