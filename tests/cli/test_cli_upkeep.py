@@ -246,6 +246,17 @@ def test_another_embedder_is_a_conflict_until_reembed(run, monkeypatch):
     assert run("doctor").exit_code == 0
 
 
+def test_reembed_gives_new_vectors_to_texts_for_which_a_release_has_changed_them(run, data, embedder, monkeypatch):
+    monkeypatch.setattr(embedder, "has_changed", lambda text, since: since < 4 and "rye" in text, raising=False)
+    run("remember", "Tea with rye bread.")
+    run("remember", "Oats for breakfast.")
+    assert "0 memories of 0 users got new vectors. 1 user had them already" in run("reembed").stdout
+    with closing(apsw.Connection(str(only_file(data)))) as raw:
+        raw.execute("UPDATE meta SET value = 3 WHERE key = 'analysis'")
+    assert "1 memory of 1 user got new vectors." in run("reembed").stdout
+    assert "0 memories of 0 users got new vectors. 1 user had them already" in run("reembed").stdout
+
+
 def test_reembed_shows_how_many_memories_are_done_while_it_works(run, ask, monkeypatch):
     for _ in range(3):
         ask("core.batch_save", items=[{"content": f"note {uuid4()}"} for n in range(100)])

@@ -71,7 +71,8 @@ def reembed(
 
     Run it after changing the embedder. A user's vectors are replaced together, once all are computed. Until then a
     server with the new embedder compares words only, and says so. If the command was interrupted, run it again: it
-    continues where it stopped.
+    continues where it stopped. Users who have this embedder's vectors already get new ones of texts whose vectors a
+    new release makes otherwise.
     """
     with opened(data=data, as_set=True) as memory:
         run = reembed_everyone(memory, again=all_users)
