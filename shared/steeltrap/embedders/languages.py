@@ -72,6 +72,7 @@ _ENGLISH: Final = 0
 _UNKNOWN_ENGLISH: Final = 5
 """The weight of a word that English knows, but that is frequent in no language."""
 _RAREST: Final = 255
+"""The length, in hundredths, that counts for the row of an unknown word: that of the rarest one."""
 _KEY_BYTES: Final = 4
 _LONGEST: Final = 6
 """Characters of the longest word in a run without spaces."""
@@ -222,7 +223,7 @@ class Languages:
 
     def _of_cyrillic(self, text: str, runs: re.Pattern[str]) -> str:
         """Whether a text with Cyrillic letters is Russian, which stands for all but Ukrainian: by the letters that only
-        one of the two has, else by in which its words are more frequent.
+        one of the two has, else by the one in which its words are more frequent.
         """
         if _UKRAINIAN.search(text):
             return "uk"
