@@ -46,7 +46,7 @@ from steeltrap.stores.sqlite.file import UserFile
 from steeltrap.stores.sqlite.records import COLUMNS, to_row, to_terms
 from steeltrap.stores.sqlite.schema import APPLICATION, MIGRATIONS, migrate
 from steeltrap.text.limits import from_key, to_key
-from steeltrap.text.words import Trait, indexed_words
+from steeltrap.text.words import WORDS_AS_TODAY_SINCE, Trait, indexed_words
 
 Opening = Callable[[], SqliteStore]
 ANA = UserRef("ana")
@@ -667,6 +667,15 @@ def rows_of(path: Path) -> dict[str, tuple[int, bytes]]:
     with contextlib.closing(apsw.Connection(str(path))) as raw:
         found = raw.execute("SELECT id, change, vectors FROM memory JOIN search USING (n)").fetchall()
     return {from_key(id): (change, vectors) for id, change, vectors in found}
+
+
+def test_words_are_not_made_again_for_a_version_that_changed_vectors_alone(open_store: Opening) -> None:
+    store = open_store()
+    memory = save(space_of(store, "ana"), "the heron fishes")
+    path = by_an_earlier_analysis(store, {memory.id: ["egret"]})
+    with contextlib.closing(apsw.Connection(str(path))) as raw:
+        raw.execute("INSERT INTO meta (key, value) VALUES ('words_version', ?)", (WORDS_AS_TODAY_SINCE,))
+    assert found(search(space_of(open_store(), "ana"), "egret")) == {memory.id}
 
 
 def test_memories_that_an_earlier_analysis_stored_are_found_by_the_words_of_today(open_store: Opening) -> None:

@@ -334,6 +334,8 @@ stored by a lower version, they are made again. Before version 1 no store knew i
 since version 2 vowel signs of India's scripts belong to words, words of three other scripts have stems, and what
 happened has the days that it may be of, or is told from moments as a day, on all stores; since version 3
 Hebrew words have stems, and irregular English forms one word; version 4 changed vectors alone."""
+WORDS_AS_TODAY_SINCE: Final = 3
+"""The last version that changed words."""
 
 _SINCE_2: Final = lazy_pattern("[\u0400-\u052f\u0591-\u05c7\u0600-\u06ff\u0900-\u0dff]")
 

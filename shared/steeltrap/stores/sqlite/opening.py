@@ -20,7 +20,7 @@ import apsw
 from ...errors import Unavailable
 from ...model.frozen import frozen
 from ...record import from_image
-from ...text.words import WORDS_VERSION, indexed_words
+from ...text.words import WORDS_AS_TODAY_SINCE, WORDS_VERSION, indexed_words
 from .connection import OPEN_SECONDS, lacks_descriptors, select, transaction, translated
 from .header import read_meta, remove_meta, write_meta
 from .records import to_terms
@@ -51,7 +51,7 @@ def reword(connection: apsw.Connection, path: Path) -> None:
 def _reached(connection: apsw.Connection) -> int | None:
     """Up to which row number the words are made; None when all are, or there are none."""
     meta = read_meta(connection)
-    if "change" not in meta or meta.get("words_version", 0) >= WORDS_VERSION:
+    if "change" not in meta or meta.get("words_version", 0) >= WORDS_AS_TODAY_SINCE:
         return None
     # What another version began is begun again.
     version, _, row = str(meta.get(_REACHED, "")).partition(":")
