@@ -126,8 +126,9 @@ class Run:
         """
 
         def reanalyse(_: UserRef, call: Call) -> bool:
-            self.memories += upkeep.reanalyse(call, may_go_on)
-            return True
+            count = upkeep.reanalyse(call, may_go_on)
+            self.memories += count
+            return count > 0
 
         self._each(users, reanalyse, seconds_left, may_go_on)
 
@@ -171,20 +172,15 @@ class Run:
         """Embed every memory of these users with the current embedder. Each user's vectors change once all are made.
 
         Users who already have this embedder's vectors get new ones only of texts for which a release has changed them,
-        unless `again`. `advance` is called with the number
-        of finished users, to which the finished part of the current one counts, and of embedded memories.
+        unless `again`. `advance` is called with the number of finished users, to which the finished part of the current
+        one counts, and of embedded memories.
         """
         for at, user in enumerate(users):
             if not again and self._is_embedded(user):
-                self._each([user], self._is_reanalysed, lambda: EMBED_SECONDS)
+                self.reanalyse([user], seconds_left=lambda: EMBED_SECONDS)
             else:
                 self._reembed(user, partial(_ahead, advance, at))
             advance(at + 1, self.memories)
-
-    def _is_reanalysed(self, _: UserRef, call: Call) -> bool:
-        count = upkeep.reanalyse(call)
-        self.memories += count
-        return count > 0
 
     def _reembed(self, user: UserRef, advance: Callable[[float, int], None]) -> None:
         embedded = before = everything = 0

@@ -414,8 +414,8 @@ def test_a_misspelt_word_is_no_known_one_by_its_beginning() -> None:
 @pytest.mark.parametrize("word", ["м'яса", "п\u2019ятниці", "здоров\u02bcя"])
 def test_a_ukrainian_word_is_known_with_its_apostrophe(word: str) -> None:
     [(language, runs)] = WORDS_OF_LANGUAGES.of_scripts(f"\u00ab{word}\u00bb")
-    assert runs.findall(word) == [word]
-    assert WORDS_OF_LANGUAGES.known([word], "uk"), language
+    assert (language, runs.findall(word)) == ("uk", [word])
+    assert WORDS_OF_LANGUAGES.known([word], "uk")
 
 
 @pytest.mark.parametrize(
@@ -423,6 +423,7 @@ def test_a_ukrainian_word_is_known_with_its_apostrophe(word: str) -> None:
     [
         ("uk", "Я зламав ногу на лижах."),
         ("uk", "Який овоч я не кладу в борщ?"),
+        ("uk", "Яка в мене машина?"),
         ("ru", "Кто отремонтирует протечку на кухне?"),
         ("ru", "Где кошка?"),
         ("tr", "Cihazımda ne bozuldu?"),
@@ -431,7 +432,7 @@ def test_a_ukrainian_word_is_known_with_its_apostrophe(word: str) -> None:
     ],
 )
 def test_a_text_s_language_is_told_where_few_of_its_words_are_frequent(language: str, text: str) -> None:
-    assert StaticEmbedder()._loaded().languages_of(text) == {language}
+    assert STATIC._loaded().languages_of(text) == {language}
 
 
 @pytest.mark.parametrize(
@@ -450,7 +451,7 @@ def test_a_text_s_language_is_told_where_few_of_its_words_are_frequent(language:
     ],
 )
 def test_foreign_names_make_a_text_of_no_other_language(text: str) -> None:
-    assert StaticEmbedder()._loaded().languages_of(text) == set()
+    assert STATIC._loaded().languages_of(text) == set()
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ that stand for those of many rows, which were rotated before. `models/languages/
 
 import re
 import threading
-from collections.abc import Collection, Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from functools import lru_cache
 from hashlib import blake2b
 from pathlib import Path
@@ -184,11 +184,11 @@ class Languages:
         """Whether it is worth while to ask `of_latin` about a text's lower-case words."""
         return not TELLING.isdisjoint(words) or not all(map(str.isascii, words))
 
-    def of_latin(self, words: Set[str], known_in_english: int, capitals: Collection[str] = ()) -> str | None:
+    def of_latin(self, words: Set[str], known_in_english: int, capitals: Callable[[], Set[str]]) -> str | None:
         """Which of our languages a text's lower-case words are in; None for English, and for those of the lexicon.
 
-        `known_in_english` is how many of the words the English tokenizer knows as a whole. `capitals` are those of the
-        words that have a capital in the text.
+        `known_in_english` is how many of the words the English tokenizer knows as a whole. `capitals` tells which
+        of them have a capital in the text, and is called only where that matters.
         """
         import numpy as np
 
@@ -200,16 +200,16 @@ class Languages:
             return None
         of_words = np.maximum(frequencies[places].astype(int), _FLOOR)
         odds = of_words.sum(axis=0)
-        rivals = of_words[:, [_ENGLISH, *range(1 + len(LATIN), of_words.shape[1])]].max(axis=1, initial=0)
         for language, own in _SPELT.items():
-            spelt = {word for word in rare if own.search(word)}
-            leads = of_words[:, 1 + LATIN.index(language)] - rivals
-            # A capital may be that of a name, or of the first word in a text without names.
-            names = set(capitals)
-            if spelt and len(words) > len(names) == 1 and (leads > 0).all():
-                names = set()
-            if spelt - names and (leads > -_UNLIKELY).all():
-                odds[1 + LATIN.index(language)] += len(spelt - names) * _BY_SPELLING
+            if spelt := {word for word in rare if own.search(word)}:
+                column = 1 + LATIN.index(language)
+                rivals = of_words[:, [_ENGLISH, *range(1 + len(LATIN), of_words.shape[1])]].max(axis=1, initial=0)
+                lead = int((of_words[:, column] - rivals).min(initial=_BY_SPELLING))
+                # A capital may be that of a name, or of the first word in a text without names.
+                names = capitals()
+                is_first = len(names) == 1 < len(words) and lead > 0
+                if lead > -_UNLIKELY:
+                    odds[column] += len(spelt if is_first else spelt - names) * _BY_SPELLING
         best = 1 + int(np.argmax(odds[1 : 1 + len(LATIN)]))
         english = odds[_ENGLISH] + max(0, known_in_english - len(places)) * _UNKNOWN_ENGLISH + MARGIN
         others = max(english, *(odds[1 + len(LATIN) :] + NEAR))

@@ -354,7 +354,8 @@ class _Model:
         digests = [digest(word) for word in _words_beyond_latin(text)]
         is_japanese = not digests or self._is_japanese(text, self._lexicon.places(digests))
         languages = set() if is_japanese else {language for language, _ in self._scripts(lowered)}
-        in_latin = self._language(_latin_of(text), _words(_lowered(_latin_of(text))))
+        latin = _latin_of(text)
+        in_latin = self._language(latin, _words(_lowered(latin)))
         return languages if in_latin is None else languages | {in_latin}
 
     def knows(self, word: str) -> bool:
@@ -380,7 +381,7 @@ class _Model:
         else:
             latin = _latin_of(text)
             lowered = _lowered(latin)
-            words = {word for word in _WORD.findall(lowered) if len(word) <= _LONGEST_WORD}
+            words = _words(lowered)
             word_numbers = set(chain.from_iterable(map(self._of_word, words)))
             pieces = set(self._pieces.encode(latin))
         language = self._language(latin, words)
@@ -393,7 +394,7 @@ class _Model:
     def gloss(self, text: str) -> str:
         """The text in English words, if it is Spanish or German."""
         lowered = normalised("NFKC", text).lower()
-        words = {word for word in _WORD.findall(_latin_of(lowered)) if len(word) <= _LONGEST_WORD}
+        words = _words(_latin_of(lowered))
         places_by_word = self._foreign(words, set(chain.from_iterable(map(self._of_word, words))))
         others = (word for word in words - places_by_word.keys() if word.isalpha() and len(self._of_word(word)) > 1)
         if not places_by_word or len(places_by_word) < _MOSTLY * (len(places_by_word) + sum(1 for _ in others)):
@@ -407,10 +408,9 @@ class _Model:
         """
         if not self._languages.may_be_of_latin(words) and not self._is_strange(words):
             return None
-        capitals = () if latin.isascii() else {_lowered(word) for word in _WORD.findall(latin) if word[0].isupper()}
         known_in_english = sum(len(self._of_word(word)) == 1 for word in words)
         with readable():
-            return self._languages.of_latin(words, known_in_english, capitals)
+            return self._languages.of_latin(words, known_in_english, lambda: _capitals(latin))
 
     def _is_strange(self, words: set[str]) -> bool:
         """Whether a text has a word that English lacks as a whole, and none of the commonest English ones."""
@@ -508,6 +508,11 @@ def _words(lowered: str) -> set[str]:
 def _lowered(text: str) -> str:
     # Python lowers the Turkish capital I with a dot to an i and a dot of its own.
     return normalised("NFKC", text).lower().replace("i\u0307", "i")
+
+
+def _capitals(latin: str) -> set[str]:
+    """The words that begin with a capital, in lower case."""
+    return {_lowered(word) for word in _WORD.findall(latin) if word[0].isupper()}
 
 
 def _without(text: str, runs: re.Pattern[str], words: Set[str]) -> str:
